@@ -1,0 +1,1 @@
+"""Trena: a Trainium you can run anywhere."""
