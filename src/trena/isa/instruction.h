@@ -1,0 +1,105 @@
+// The instruction: one class that answers five questions, for the executor, the scheduler, the checker,
+// the energy meter, the tracer and the profiler alike. None of them knows opcodes.
+//
+// To add one: a file in the folder of its engine, a line in bindings/nki_isa.cpp, a test
+// (docs/add-an-instruction.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "trena/error.h"
+#include "trena/isa/cost.h"
+#include "trena/machine/machine.h"
+#include "trena/memory/tensor.h"
+
+namespace trena {
+
+class CoreState;
+
+enum class EngineKind : std::uint8_t { kTensor, kVector, kScalar, kGpsimd, kSync };
+constexpr int kEngineCount = 5;
+std::string_view name(EngineKind engine);           // "tensor", "vector" … as in the Neuron profiler
+std::optional<EngineKind> engine_from_name(std::string_view name);
+
+enum class AccessKind : std::uint8_t {
+  kRead,
+  kReadCarry,   // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
+  kWrite,
+  kUpdate,      // reads and writes the same bytes: predicated copies, read-modify-write
+  kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
+};
+
+struct Access {
+  const Tensor* tensor;
+  AccessKind kind;
+};
+
+class AccessList {
+ public:
+  void read(const Tensor& tensor) { accesses_.push_back({&tensor, AccessKind::kRead}); }
+  void write(const Tensor& tensor) { accesses_.push_back({&tensor, AccessKind::kWrite}); }
+  void add(const Tensor& tensor, AccessKind kind) { accesses_.push_back({&tensor, kind}); }
+  // A number needs no access; a [P, 1] tensor is read.
+  void read(const std::variant<float, Tensor>& operand) {
+    if (const auto* tensor = std::get_if<Tensor>(&operand)) {
+      read(*tensor);
+    }
+  }
+  void clear() { accesses_.clear(); }
+  auto begin() const { return accesses_.begin(); }
+  auto end() const { return accesses_.end(); }
+  std::size_t size() const { return accesses_.size(); }
+
+ private:
+  std::vector<Access> accesses_;
+};
+
+// Where in the user's program an instruction comes from.
+struct Provenance {
+  std::uint32_t file = 0;  // index into Program::files()
+  std::int32_t line = 0;
+  std::string label;       // the `name=` of the call, often empty
+};
+
+// A number, or a [P, 1] tensor with one value per partition.
+using Operand = std::variant<float, Tensor>;
+
+class Instruction {
+ public:
+  virtual ~Instruction() = default;
+
+  // The mnemonic of the kernel author ("nc_matmul"), and the opcode of the profiler ("MATMUL") where it differs.
+  virtual std::string_view name() const = 0;
+
+  // Who runs it. For a DMA: the engine whose queue triggers it; cost().dma says what the rings then do.
+  virtual EngineKind engine(const Machine& machine) const = 0;
+
+  // Is it legal on this machine? Throws Error{kIllegal} with the rule; never changes anything.
+  virtual void check(const Machine& machine) const = 0;
+
+  // What it touches. The listed tensors live as long as the instruction.
+  virtual void access(AccessList& list) const = 0;
+
+  // What it computes. Runs after check(), in program order, with all operands written.
+  virtual void execute(CoreState& core) const = 0;
+
+  // What it costs on an otherwise idle machine.
+  virtual Cost cost(const Machine& machine) const = 0;
+
+  // Rendezvous group of instructions that wait for each other on several cores; -1: none.
+  virtual std::int64_t rendezvous() const { return -1; }
+
+  Provenance provenance;
+  std::vector<std::uint32_t> depends_on;  // extra order edges (`depends_on`, `no_reorder`): instruction indices of this core
+
+ protected:
+  Instruction() = default;
+  Instruction(const Instruction&) = default;
+  Instruction& operator=(const Instruction&) = default;
+};
+
+}  // namespace trena
