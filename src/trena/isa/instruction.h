@@ -13,17 +13,13 @@
 
 #include "trena/error.h"
 #include "trena/isa/cost.h"
+#include "trena/machine/engine.h"
 #include "trena/machine/machine.h"
 #include "trena/memory/tensor.h"
 
 namespace trena {
 
 class CoreState;
-
-enum class EngineKind : std::uint8_t { kTensor, kVector, kScalar, kGpsimd, kSync };
-constexpr int kEngineCount = 5;
-std::string_view name(EngineKind engine);           // "tensor", "vector" … as in the Neuron profiler
-std::optional<EngineKind> engine_from_name(std::string_view name);
 
 enum class AccessKind : std::uint8_t {
   kRead,

@@ -1,7 +1,7 @@
 // Reading, overriding and describing machines. Errors are trena::Error of kind kMachine:
-//   machine-invalid    a hardware file lacks a key, has an unknown one, or one of the wrong type or range
-//   machine-unknown    no machine of that name
-//   machine-override   a KEY=VALUE that names no key or no allowed value
+//   machine-invalid    a hardware file lacks a key, has an unknown one, or one of the wrong type or
+//   range machine-unknown    no machine of that name machine-override   a KEY=VALUE that names no
+//   key or no allowed value
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,17 @@ Machine load_machine_text(std::string_view text, std::string_view name);
 Server load_server(const std::string& path);
 Fabric load_fabric(const std::string& path);
 
-// "trn2", "trainium2", "gen3", "NeuronCore-v3", any alias of a file in `directory`, or the path of a .toml
-// file. Case, '-', '_' and spaces do not matter. Throws machine-unknown and lists what there is.
+// "trn2", "trainium2", "gen3", "NeuronCore-v3", any alias of a file in `directory`, or the path of
+// a .toml file. Case, '-', '_' and spaces do not matter. Throws machine-unknown and lists what
+// there is.
 std::string find_machine(std::string_view name, const std::string& directory);
-std::string find_server(std::string_view name, const std::string& directory);  // <directory>/servers
-std::string find_fabric(std::string_view name, const std::string& directory);  // <directory>/fabrics
+std::string find_server(std::string_view name,
+                        const std::string& directory);  // <directory>/servers
+std::string find_fabric(std::string_view name,
+                        const std::string& directory);  // <directory>/fabrics
 
-// Applies "core.sbuf.partition_kib=256" (or a short alias: core.sbuf_kib) and checks the machine again.
-// The figure's evidence becomes kGiven.
+// Applies "core.sbuf.partition_kib=256" (or a short alias: core.sbuf_kib) and checks the machine
+// again. The figure's evidence becomes kGiven.
 void set_value(Machine& machine, std::string_view assignment);
 
 struct Description {
@@ -35,7 +38,7 @@ struct Description {
   std::string unit;      // "GHz", "cycles", "" for counts and names
   std::string evidence;  // "documented"; empty for the names of the chip
   std::string source;
-  std::string meaning;   // one sentence
+  std::string meaning;  // one sentence
 };
 // In the order of the file; figures absent on this generation are left out.
 std::vector<Description> describe(const Machine& machine);

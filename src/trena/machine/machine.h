@@ -1,14 +1,14 @@
 // One chip as data: what hardware/*.toml says, in plain structs.
 //
 // A dotted key of the file is the path of the member: `core.tensor.clock_ghz` in TOML, in
-// `--set core.tensor.clock_ghz=2.8` and in C++ are the same thing. schema.cpp describes every member once
-// (unit, range, meaning); load.h reads, overrides and describes machines.
+// `--set core.tensor.clock_ghz=2.8` and in C++ are the same thing. schema.cpp describes every
+// member once (unit, range, meaning); load.h reads, overrides and describes machines.
 //
-// Units are in the names. Costs are cycles of the engine that spends them, so a changed clock changes time;
-// what no engine clocks (DMA, semaphores, launch) is in nanoseconds. 1 GB/s = 1 byte per ns.
-// Where a figure comes from, and how sure it is, stands beside it in the file: see Machine::provenance.
-// Figures of features a generation lacks are absent from its file and NaN (or 0 for integers) here:
-// ask Legality before using them.
+// Units are in the names. Costs are cycles of the engine that spends them, so a changed clock
+// changes time; what no engine clocks (DMA, semaphores, launch) is in nanoseconds. 1 GB/s = 1 byte
+// per ns. Where a figure comes from, and how sure it is, stands beside it in the file: see
+// Machine::sources. Figures of features a generation lacks are absent from its file and NaN (or 0
+// for integers) here: ask Legality before using them.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trena/machine/engine.h"
 #include "trena/machine/ticks.h"
 
 namespace trena {
@@ -32,21 +33,18 @@ enum class Evidence : std::uint8_t {
 };
 std::string_view to_string(Evidence evidence);
 
-struct Provenance {
+struct FigureSource {
   Evidence evidence = Evidence::kEstimate;
   std::string source;  // where the figure comes from, for people
 };
 
 inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
-enum class EngineKind : std::uint8_t { kTensor, kVector, kScalar, kGpsimd, kSync, kDma };
-inline constexpr int kEngineKinds = 6;
-std::string_view to_string(EngineKind kind);  // "tensor", "vector", "scalar", "gpsimd", "sync", "dma"
-
 // The time of one streaming instruction: its result is committed after
 //     offset_cycles + cycles_per_element * N        (N = elements per partition)
 // and the engine may start the next independent one after
-//     max(min_issue_cycles, cycles_per_element * N) + issue_overhead_cycles   of its engine (hw.md §2.1, §2.4).
+//     max(min_issue_cycles, cycles_per_element * N) + issue_overhead_cycles   of its engine (hw.md
+//     §2.1, §2.4).
 struct StreamLaw {
   double offset_cycles = kAbsent;
   double cycles_per_element = kAbsent;
@@ -64,50 +62,54 @@ struct Chip {
   std::vector<std::string> aliases;  // other names find_machine answers to
   std::int64_t generation = 0;       // 2, 3, 4: NKI's gen2, gen3, gen4
   std::int64_t cores = 0;
-  std::int64_t links = 0;             // NeuronLink ports of the chip
-  std::int64_t collective_cores = 0;  // CC-cores of the chip
+  std::int64_t links = 0;                        // NeuronLink ports of the chip
+  std::int64_t collective_cores = 0;             // CC-cores of the chip
   std::vector<std::int64_t> logical_core_sizes;  // allowed --lnc
   std::int64_t default_logical_core_size = 0;
 };
 
 // hw.md §1.1, §1.7, §2.7
 struct Hbm {
-  std::int64_t stacks = 0;            // per chip
+  std::int64_t stacks = 0;  // per chip
   std::int64_t cores_per_stack = 0;
-  double stack_gib = kAbsent;         // capacity of one stack
-  double stack_gbs = kAbsent;         // bandwidth of one stack; the profiler's MBU denominator of one core
-  double core_gbs = kAbsent;          // what all DMA engines of one core together can draw
+  double stack_gib = kAbsent;  // capacity of one stack
+  double stack_gbs = kAbsent;  // bandwidth of one stack; the profiler's MBU denominator of one core
+  double core_gbs = kAbsent;   // what all DMA engines of one core together can draw
 };
 
 // hw.md §1.8: current ramp of the PE array, and the slower limit of the power budget.
 struct TensorThrottle {
-  bool ramp = false;                // is there a current ramp at all
-  double floor = kAbsent;           // rate after idle, as a part of full rate
-  double ramp_ns = kAbsent;         // busy time until full rate is allowed
-  double window_ns = kAbsent;       // utilisation is judged over this long
-  double threshold = kAbsent;       // utilisation below which the cap returns
-  bool counts_array_area = false;   // utilisation = duty x rows used x columns used, rather than duty alone
-  double sustained_level = kAbsent;      // average rate allowed under dense work; 1 = no limit
-  double sustained_window_ns = kAbsent;  // averaged over this long
-  double sustained_restore_ns = kAbsent; // idle time that restores the full budget
+  bool ramp = false;           // is there a current ramp at all
+  double floor = kAbsent;      // rate after idle, as a part of full rate
+  double ramp_ns = kAbsent;    // busy time until full rate is allowed
+  double window_ns = kAbsent;  // utilisation is judged over this long
+  double threshold = kAbsent;  // utilisation below which the cap returns
+  bool counts_array_area =
+      false;  // utilisation = duty x rows used x columns used, rather than duty alone
+  double sustained_level = kAbsent;       // average rate allowed under dense work; 1 = no limit
+  double sustained_window_ns = kAbsent;   // averaged over this long
+  double sustained_restore_ns = kAbsent;  // idle time that restores the full budget
 };
 
-// hw.md §1.2, §1.3, §2.2, §2.7. A product is (LDWEIGHTS, MATMUL) once or, for fp32, `fp32_passes` times:
+// hw.md §1.2, §1.3, §2.2, §2.7. A product is (LDWEIGHTS, MATMUL) once or, for fp32, `fp32_passes`
+// times:
 //   LDWEIGHTS = load_fixed + (columns x stationary_cycles_per_column* + load_throttled) / limit
-//   MATMUL    = matmul_fixed + (max(min_moving_columns, columns) x moving_cycles_per_column* + matmul_throttled) / limit
-// where limit is the momentary rate of TensorThrottle; the next weights load behind the running MATMUL.
+//   MATMUL    = matmul_fixed + (max(min_moving_columns, columns) x moving_cycles_per_column* +
+//   matmul_throttled) / limit
+// where limit is the momentary rate of TensorThrottle; the next weights load behind the running
+// MATMUL.
 struct TensorEngine {
   double clock_ghz = kAbsent;
   std::int64_t rows = 0;     // contraction, = partitions of the operands
   std::int64_t columns = 0;  // = partitions of the result
   std::int64_t max_stationary_columns = 0;
-  std::int64_t max_moving_columns = 0;         // fp32 result
-  std::int64_t max_moving_columns_16bit = 0;   // 16-bit result (v4)
-  std::int64_t min_moving_columns = 0;         // shorter streams cost this much
+  std::int64_t max_moving_columns = 0;        // fp32 result
+  std::int64_t max_moving_columns_16bit = 0;  // 16-bit result (v4)
+  std::int64_t min_moving_columns = 0;        // shorter streams cost this much
 
-  double moving_cycles_per_column = kAbsent;         // one pass of a 16- or 8-bit or tf32 operand
-  double moving_cycles_per_column_fp32 = kAbsent;    // one pass of fp32
-  double stationary_cycles_per_column = kAbsent;     // "fast weight load"
+  double moving_cycles_per_column = kAbsent;       // one pass of a 16- or 8-bit or tf32 operand
+  double moving_cycles_per_column_fp32 = kAbsent;  // one pass of fp32
+  double stationary_cycles_per_column = kAbsent;   // "fast weight load"
   double stationary_cycles_per_column_fp32 = kAbsent;
   double stationary_cycles_per_column_fp32_transpose = kAbsent;
   double stationary_cycles_per_column_mx = kAbsent;  // v4
@@ -122,26 +124,30 @@ struct TensorEngine {
   double group_overhead_cycles = kAbsent;  // per product: all its passes together
   double min_issue_cycles = kAbsent;
 
-  std::int64_t double_row_depth = 0;  // values contracted per cell and cycle with fp8 double row; 1 = none
-  std::int64_t mx_depth = 0;          // the same for MX; 1 = none
-  std::int64_t transpose_overlap = 0; // transposes that stream at once with another product; 1 = none
+  std::int64_t double_row_depth =
+      0;                      // values contracted per cell and cycle with fp8 double row; 1 = none
+  std::int64_t mx_depth = 0;  // the same for MX; 1 = none
+  std::int64_t transpose_overlap =
+      0;  // transposes that stream at once with another product; 1 = none
   std::vector<std::int64_t> row_tile_sizes;
   std::vector<std::int64_t> column_tile_sizes;
   std::int64_t accumulation_groups = 0;  // outstanding at once
   TensorThrottle throttle;
 };
 
-// hw.md §2.3, §2.4. "16-bit" means every tensor of the instruction is 16-bit (v4: or fp8), in SBUF unless
-// said, innermost contiguous: the fast modes of the vector engine.
+// hw.md §2.3, §2.4. "16-bit" means every tensor of the instruction is 16-bit (v4: or fp8), in SBUF
+// unless said, innermost contiguous: the fast modes of the vector engine.
 struct VectorEngine {
   double clock_ghz = kAbsent;
   std::int64_t lanes = 0;
   double min_issue_cycles = kAbsent;
   double issue_overhead_cycles = kAbsent;
-  double operand_cycles = kAbsent;           // completion, per [P,1] operand read
-  double tensor_seed_cycles = kAbsent;       // completion of a scan whose initial value is a tensor
-  double accumulator_cycles = kAbsent;       // reading an accumulator out at the end (tensor_scalar_reduce)
-  double transpose_issue_cycles = kAbsent;   // one 32x32 block, same quadrant pair as the block before
+  double operand_cycles = kAbsent;      // completion, per [P,1] operand read
+  double tensor_seed_cycles = kAbsent;  // completion of a scan whose initial value is a tensor
+  double accumulator_cycles =
+      kAbsent;  // reading an accumulator out at the end (tensor_scalar_reduce)
+  double transpose_issue_cycles =
+      kAbsent;  // one 32x32 block, same quadrant pair as the block before
   double transpose_switch_cycles = kAbsent;  // the same after another quadrant pair
 
   StreamLaw copy;             // tensor_copy, tensor_scalar: SBUF to SBUF, any types
@@ -157,22 +163,22 @@ struct VectorEngine {
   StreamLaw reciprocal;
   StreamLaw scan;
   StreamLaw cumulative;
-  StreamLaw predicated;       // tensor_copy_predicated and the selects: one operand in PSUM or scalar
+  StreamLaw predicated;  // tensor_copy_predicated and the selects: one operand in PSUM or scalar
   StreamLaw predicated_sbuf;  // both operands in SBUF
   StreamLaw shuffle;
-  StreamLaw transpose;        // completion of one 32x32 block: N = 32
-  StreamLaw memset;           // N counts output elements
+  StreamLaw transpose;  // completion of one 32x32 block: N = 32
+  StreamLaw memset;     // N counts output elements
   StreamLaw memset_zero_16bit;
   StreamLaw bn_stats;
   StreamLaw bn_aggregate;
-  StreamLaw max8;             // max8, nc_match_replace8
+  StreamLaw max8;  // max8, nc_match_replace8
   StreamLaw find_index8;
   StreamLaw dropout;
   StreamLaw range_select;
-  StreamLaw random;           // rng: N counts output elements
-  StreamLaw random_uniform;   // rand2 (v4)
-  StreamLaw exponential;      // v4
-  StreamLaw quantize_mx;      // v4
+  StreamLaw random;          // rng: N counts output elements
+  StreamLaw random_uniform;  // rand2 (v4)
+  StreamLaw exponential;     // v4
+  StreamLaw quantize_mx;     // v4
 };
 
 // hw.md §2.3, §2.4
@@ -181,19 +187,20 @@ struct ScalarEngine {
   std::int64_t lanes = 0;
   double min_issue_cycles = kAbsent;
   double issue_overhead_cycles = kAbsent;
-  double operand_cycles = kAbsent;            // completion, per [P,1] operand read (bias, scale)
-  double psum_credit_cycles = kAbsent;        // completion is this much earlier when the source is PSUM
-  double table_load_cycles = kAbsent;         // another set of activation functions
+  double operand_cycles = kAbsent;      // completion, per [P,1] operand read (bias, scale)
+  double psum_credit_cycles = kAbsent;  // completion is this much earlier when the source is PSUM
+  double table_load_cycles = kAbsent;   // another set of activation functions
   double accumulator_issue_cycles = kAbsent;  // reading the reduce registers: issue
   double accumulator_cycles = kAbsent;        //                               completion
   double accumulator_ready_cycles = kAbsent;  // activation offset until its sum may be read out
 
-  StreamLaw copy;         // tensor_copy
-  StreamLaw activation;   // add operand_cycles per [P,1] operand
+  StreamLaw copy;              // tensor_copy
+  StreamLaw activation;        // add operand_cycles per [P,1] operand
   StreamLaw activation_16bit;  // every tensor 16-bit (v4: or fp8)
   StreamLaw silu;
 
-  // Functions that are resident together: set name -> function names. A function belongs to one set.
+  // Functions that are resident together: set name -> function names. A function belongs to one
+  // set.
   std::map<std::string, std::vector<std::string>> tables;
 };
 
@@ -209,15 +216,15 @@ struct GpsimdEngine {
   double startup_cycles = kAbsent;
   double drain_cycles = kAbsent;
 
-  StreamLaw affine;         // iota, affine_select
-  StreamLaw copy;           // tensor_copy, memset
+  StreamLaw affine;  // iota, affine_select
+  StreamLaw copy;    // tensor_copy, memset
   StreamLaw tensor_tensor;
   StreamLaw tensor_scalar;
   StreamLaw rsqrt;
   StreamLaw partition_reduce;
-  StreamLaw gather;         // local_gather before its factor C, nc_n_gather
-  StreamLaw topk;           // N = 4 n + k
-  StreamLaw search;         // sequence_bounds, nonzero_with_count
+  StreamLaw gather;  // local_gather before its factor C, nc_n_gather
+  StreamLaw topk;    // N = 4 n + k
+  StreamLaw search;  // sequence_bounds, nonzero_with_count
   StreamLaw random;
 };
 
@@ -230,8 +237,8 @@ struct Sequencer {
 };
 
 // hw.md §1.5: what an innermost stride costs at a memory port.
-//   by sector:  a port delivers one sector every `sector_cycles`, so work = max(elements, sectors x sector_cycles)
-//   otherwise:  strides over `full_rate_bytes` run `slow_factor` times longer
+//   by sector:  a port delivers one sector every `sector_cycles`, so work = max(elements, sectors x
+//   sector_cycles) otherwise:  strides over `full_rate_bytes` run `slow_factor` times longer
 struct StrideRule {
   bool by_sector = false;
   std::int64_t full_rate_bytes = 0;
@@ -246,12 +253,12 @@ struct StrideRule {
 // hw.md §1.4, §1.5
 struct Sbuf {
   std::int64_t partitions = 0;
-  double partition_kib = kAbsent;          // capacity of one partition
-  std::int64_t reserved_bytes = 0;         // of it, what the runtime keeps
-  std::int64_t alignment_bytes = 0;        // of an address within the partition
-  std::int64_t partition_stride_bytes = 0; // in device addresses
-  std::int64_t quadrant_partitions = 0;    // legal start partitions are multiples of it
-  bool vector_gpsimd_exclusive = false;    // the two never access SBUF at once
+  double partition_kib = kAbsent;           // capacity of one partition
+  std::int64_t reserved_bytes = 0;          // of it, what the runtime keeps
+  std::int64_t alignment_bytes = 0;         // of an address within the partition
+  std::int64_t partition_stride_bytes = 0;  // in device addresses
+  std::int64_t quadrant_partitions = 0;     // legal start partitions are multiples of it
+  bool vector_gpsimd_exclusive = false;     // the two never access SBUF at once
   StrideRule stride;
 
   std::int64_t partition_bytes() const { return static_cast<std::int64_t>(partition_kib * 1024); }
@@ -272,7 +279,8 @@ struct Psum {
   std::int64_t partition_bytes() const { return banks * bank_bytes; }
 };
 
-// One way of producing descriptors: from trigger to first packet and between triggers (hw.md §1.7, §2.5).
+// One way of producing descriptors: from trigger to first packet and between triggers (hw.md §1.7,
+// §2.5).
 struct DmaMode {
   double issue_ns = kAbsent;     // between two DMA instructions of one queue
   double dispatch_ns = kAbsent;  // trigger to first packet
@@ -288,19 +296,21 @@ struct Dma {
   std::int64_t partitions_per_engine = 0;
   double packet_ns = kAbsent;
   double engine_bytes_per_ns = kAbsent;
-  double engine_achievable_bytes_per_ns = kAbsent;  // what the documents promise; a check, and "ideal" below
-  double packet_min_ns = kAbsent;         // floor of one packet
-  std::int64_t packet_bytes = 0;             // longer descriptors of compute rings are cut into these
+  double engine_achievable_bytes_per_ns =
+      kAbsent;                     // what the documents promise; a check, and "ideal" below
+  double packet_min_ns = kAbsent;  // floor of one packet
+  std::int64_t packet_bytes = 0;   // longer descriptors of compute rings are cut into these
   std::int64_t collective_packet_bytes = 0;  // the same for collective rings
-  std::int64_t in_flight_per_queue = 0;   // DMA instructions
-  std::int64_t service_classes = 0;       // priorities; 1 = round robin only
+  std::int64_t in_flight_per_queue = 0;      // DMA instructions
+  std::int64_t service_classes = 0;          // priorities; 1 = round robin only
 
-  DmaMode load;       // software descriptors (swdge), HBM to SBUF
-  DmaMode store;      // software descriptors, SBUF to HBM
-  DmaMode hardware;   // hardware descriptors (hwdge)
-  DmaMode prepared;   // descriptors written before the run (dge none)
+  DmaMode load;      // software descriptors (swdge), HBM to SBUF
+  DmaMode store;     // software descriptors, SBUF to HBM
+  DmaMode hardware;  // hardware descriptors (hwdge)
+  DmaMode prepared;  // descriptors written before the run (dge none)
 
-  // An isolated transfer: base + scale x (bytes of the busiest engine / engine_achievable_bytes_per_ns).
+  // An isolated transfer: base + scale x (bytes of the busiest engine /
+  // engine_achievable_bytes_per_ns).
   double load_base_ns = kAbsent;
   double load_scale = kAbsent;
   double store_base_ns = kAbsent;
@@ -315,14 +325,16 @@ struct Dma {
   double gpsimd_gbs = kAbsent;            // DMA engines of GpSimd, one direction (v3+)
 };
 
-// hw.md §2.5 (readiness gaps), §7.11: from the last semaphore to the start of the waiting instruction.
+// hw.md §2.5 (readiness gaps), §7.11: from the last semaphore to the start of the waiting
+// instruction.
 struct Sync {
   double same_engine_ns = kAbsent;
   double copy_ns = kAbsent;
   double transpose_ns = kAbsent;
   double compute_ns = kAbsent;
-  double dma_issue_ns = kAbsent;       // an engine's result to the DMA instruction that needs it
-  double dma_to_engine_ns = kAbsent;   // end of a transfer to the engine instruction that needs it, in all
+  double dma_issue_ns = kAbsent;  // an engine's result to the DMA instruction that needs it
+  double dma_to_engine_ns =
+      kAbsent;  // end of a transfer to the engine instruction that needs it, in all
 };
 
 struct Core {
@@ -354,30 +366,35 @@ constexpr EngineSet engine_bit(EngineKind kind) { return 1u << static_cast<unsig
 
 // hw.md §1.5, §1.7, §2.3, §3: what this generation can do at all.
 struct Legality {
-  // Instruction name of the current API -> the engines that can run it, best first. Absent: not on this machine.
+  // Instruction name of the current API -> the engines that can run it, best first. Absent: not on
+  // this machine.
   std::map<std::string, std::vector<EngineKind>, std::less<>> engines;
   std::vector<std::string> dtypes;         // element types the generation knows
   std::vector<std::string> matmul_dtypes;  // operands of nc_matmul
-  std::vector<std::string> scalar_operators;  // tensor_scalar on the scalar engine: "multiply", "add", "multiply,add"
+  std::vector<std::string>
+      scalar_operators;  // tensor_scalar on the scalar engine: "multiply", "add", "multiply,add"
   std::vector<std::string> gpsimd_operators;  // explicit tensor_scalar on GpSimd
-  std::vector<EngineKind> hwdge_engines;   // who may trigger hardware descriptor generation; empty = none
-  bool gpsimd_psum = false;                // GpSimd reaches PSUM
-  bool scalar_copy_exact = false;          // ScalarE copies equal types bit by bit
+  std::vector<EngineKind>
+      hwdge_engines;               // who may trigger hardware descriptor generation; empty = none
+  bool gpsimd_psum = false;        // GpSimd reaches PSUM
+  bool scalar_copy_exact = false;  // ScalarE copies equal types bit by bit
   bool activation_bias_constant = false;
   bool activation_reciprocal_bias = false;
-  bool dma_indirect = false;               // gather and scatter by index vector
+  bool dma_indirect = false;  // gather and scatter by index vector
   bool dma_priority = false;
-  bool dma_accumulate_sbuf = false;        // read-add-write into SBUF
+  bool dma_accumulate_sbuf = false;  // read-add-write into SBUF
   bool matmul_double_row = false;
-  bool matmul_transpose_exact = false;     // transpose mode moves bits
-  bool matmul_result_16bit = false;        // bf16 accumulation in PSUM
+  bool matmul_transpose_exact = false;  // transpose mode moves bits
+  bool matmul_result_16bit = false;     // bf16 accumulation in PSUM
   bool mx = false;
-  bool indirection = false;                // compute operands through an offset tensor
-  bool extended_operators = false;         // square, relu, abs_max, abs_min as ALU operators
-  bool random_xorwow = false;              // else LFSR
+  bool indirection = false;         // compute operands through an offset tensor
+  bool extended_operators = false;  // square, relu, abs_max, abs_min as ALU operators
+  bool random_xorwow = false;       // else LFSR
   bool gpsimd_random = false;
 
-  bool has(std::string_view instruction) const { return engines.find(instruction) != engines.end(); }
+  bool has(std::string_view instruction) const {
+    return engines.find(instruction) != engines.end();
+  }
   // Empty when the machine lacks the instruction.
   const std::vector<EngineKind>& engines_for(std::string_view instruction) const;
   EngineSet engine_set(std::string_view instruction) const;
@@ -391,19 +408,23 @@ struct Machine {
   Launch launch;
   Legality legality;
 
-  std::string origin;                            // file it was read from
-  std::map<std::string, Provenance, std::less<>> provenance;  // dotted key -> where it comes from
-  std::vector<std::string> overrides;            // "core.sbuf.partition_kib=256", in order
+  std::string origin;                                        // file it was read from
+  std::map<std::string, FigureSource, std::less<>> sources;  // dotted key -> where it comes from
+  std::vector<std::string> overrides;  // "core.sbuf.partition_kib=256", in order
 
   bool is_generation(std::int64_t at_least) const { return chip.generation >= at_least; }
   // Throws for an unknown key.
-  const Provenance& provenance_of(std::string_view key) const;
+  const FigureSource& source_of(std::string_view key) const;
 
-  double clock_ghz(EngineKind kind) const;  // sync: the sequencer's; dma: throws, it is not clocked
-  Ticks ticks(EngineKind kind, double cycles) const { return trena::ticks(cycles, clock_ghz(kind)); }
-  // Of one core with 16-bit operands, in flop per ns (= GFLOP/s): the denominator of MFU and HFU (hw.md §2.6).
+  double clock_ghz(EngineKind kind) const;  // sync: the sequencer's
+  Ticks ticks(EngineKind kind, double cycles) const {
+    return trena::ticks(cycles, clock_ghz(kind));
+  }
+  // Of one core with 16-bit operands, in flop per ns (= GFLOP/s): the denominator of MFU and HFU
+  // (hw.md §2.6).
   double peak_flops_per_ns() const {
-    return 2.0 * static_cast<double>(core.tensor.rows * core.tensor.columns) * core.tensor.clock_ghz;
+    return 2.0 * static_cast<double>(core.tensor.rows * core.tensor.columns) *
+           core.tensor.clock_ghz;
   }
   double hbm_gib() const { return static_cast<double>(hbm.stacks) * hbm.stack_gib; }
 };
@@ -418,22 +439,22 @@ struct Fabric {
   double step_ns = kAbsent;              // one step of a collective between neighbours
   double transit_ns = kAbsent;           // each further chip that a routed message crosses
   std::string origin;
-  std::map<std::string, Provenance, std::less<>> provenance;
+  std::map<std::string, FigureSource, std::less<>> sources;
 };
 
 struct Server {
   std::string name;
-  std::string machine;   // name of the chip, see find_machine
-  std::string fabric;    // name of the file in hardware/fabrics
+  std::string machine;  // name of the chip, see find_machine
+  std::string fabric;   // name of the file in hardware/fabrics
   std::vector<std::string> aliases;
   std::int64_t chips = 0;
-  double network_gbs = kAbsent;       // all network cards, one direction
-  double network_step_ns = kAbsent;   // one step of a collective between servers
+  double network_gbs = kAbsent;      // all network cards, one direction
+  double network_step_ns = kAbsent;  // one step of a collective between servers
   double host_vcpus = kAbsent;
   double host_memory_gib = kAbsent;
-  double host_link_gbs = kAbsent;     // host memory to one chip
+  double host_link_gbs = kAbsent;  // host memory to one chip
   std::string origin;
-  std::map<std::string, Provenance, std::less<>> provenance;
+  std::map<std::string, FigureSource, std::less<>> sources;
 };
 
 }  // namespace trena
