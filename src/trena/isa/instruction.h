@@ -55,10 +55,9 @@ class AccessList {
 };
 
 // Where in the user's program an instruction comes from.
-struct Provenance {
+struct Position {
   std::uint32_t file = 0;  // index into Program::files()
   std::int32_t line = 0;
-  std::string label;       // the `name=` of the call, often empty
 };
 
 // A number, or a [P, 1] tensor with one value per partition.
@@ -89,8 +88,9 @@ class Instruction {
   // Rendezvous group of instructions that wait for each other on several cores; -1: none.
   virtual std::int64_t rendezvous() const { return -1; }
 
-  Provenance provenance;
-  std::vector<std::uint32_t> depends_on;  // extra order edges (`depends_on`, `no_reorder`): instruction indices of this core
+  Position position;
+  std::string label;                      // the `name=` of the call, often empty
+  std::vector<std::uint32_t> depends_on;  // extra order edges: indices of earlier instructions of this core
 
  protected:
   Instruction() = default;

@@ -1,0 +1,211 @@
+#include "trena/core/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trena/core/executor.h"
+
+namespace trena {
+namespace {
+
+std::int64_t product(std::span<const std::int64_t> sizes) {
+  std::int64_t result = 1;
+  for (const std::int64_t size : sizes) {
+    result *= size;
+  }
+  return result;
+}
+
+// Rows and bytes per row: partitions on the chip, rows of the last dimension in HBM.
+struct Geometry {
+  std::int64_t rows;
+  std::int64_t row_bytes;
+};
+
+Geometry geometry(Space space, DType dtype, std::span<const std::int64_t> shape) {
+  const auto width = static_cast<std::int64_t>(size_bytes(dtype));
+  if (space == Space::kHbm) {
+    const std::int64_t last = shape.empty() ? 1 : shape.back();
+    const std::int64_t outer = shape.empty() ? 1 : product(shape.first(shape.size() - 1));
+    return {outer, last * width};
+  }
+  return {shape[0], product(shape.subspan(1)) * width};
+}
+
+void check_shape(const BufferRequest& request) {
+  const std::size_t least = request.space == Space::kHbm ? 0 : 1;
+  bool positive = true;
+  for (const std::int64_t size : request.shape) {
+    positive = positive && size > 0;
+  }
+  if (positive && request.shape.size() >= least && request.shape.size() <= Tensor::kMaxRank) {
+    return;
+  }
+  throw Error(ErrorKind::kUsage, "tensor-shape",
+              {.rule = fmt::format("a tensor in {} has {} to {} dimensions of at least one element",
+                                   name(request.space), least, Tensor::kMaxRank),
+               .here = fmt::format("shape [{}]", fmt::join(request.shape, ", ")),
+               .limit = {},
+               .device = {},
+               .fix = {}});
+}
+
+}  // namespace
+
+Program::Program(Machine machine, int core_count, ProgramOptions options)
+    : machine_(std::move(machine)), options_(options) {
+  for (int core = 0; core < core_count; ++core) {
+    cores_.push_back({{}, std::make_unique<CoreState>(machine_, core), nullptr, nullptr});
+  }
+}
+
+void Program::check_capacity(const BufferRequest& request, std::int64_t partitions,
+                             std::int64_t row_bytes) const {
+  const bool psum = request.space == Space::kPsum;
+  const std::int64_t partition_limit = psum ? machine_.core.psum.partitions : machine_.core.sbuf.partitions;
+  if (partitions > partition_limit) {
+    throw Error(ErrorKind::kCapacity, "partition-limit",
+                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions", name(request.space)),
+                 .here = fmt::format("shape [{}] asks for {} partitions", fmt::join(request.shape, ", "), partitions),
+                 .limit = fmt::format("{} partitions", partition_limit),
+                 .device = {},
+                 .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
+  }
+  const std::int64_t offset = request.address ? request.address->offset_bytes : 0;
+  const std::int64_t limit = psum ? machine_.core.psum.partition_bytes() : machine_.core.sbuf.usable_bytes();
+  if (offset < 0 || offset + row_bytes > limit) {
+    throw Error(ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
+                {.rule = fmt::format("a tensor in {} stays inside its partitions", name(request.space)),
+                 .here = fmt::format("shape [{}] {} needs {} bytes per partition from byte {}",
+                                     fmt::join(request.shape, ", "), trena::name(request.dtype), row_bytes, offset),
+                 .limit = fmt::format("{} usable bytes per partition on {}", limit, machine_.chip.name),
+                 .device = {},
+                 .fix = "use a smaller tile"});
+  }
+  if (request.address) {
+    const int first = request.address->partition;
+    if (first < 0 || first + partitions > partition_limit) {
+      throw Error(ErrorKind::kCapacity, "address-partition",
+                  {.rule = "a tensor with an address stays inside the memory",
+                   .here = fmt::format("partitions {} to {}", first, first + partitions - 1),
+                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1),
+                   .device = {},
+                   .fix = {}});
+    }
+    if (psum && offset % machine_.core.psum.bank_bytes != 0) {
+      throw Error(ErrorKind::kIllegal, "psum-bank-start",
+                  {.rule = "a PSUM tensor starts at the start of a bank",
+                   .here = fmt::format("address offset {} bytes", offset),
+                   .limit = fmt::format("multiples of {} bytes", machine_.core.psum.bank_bytes),
+                   .device = {},
+                   .fix = {}});
+    }
+  }
+}
+
+std::shared_ptr<Storage>& Program::array(int core, Space space) {
+  CoreStream& stream = cores_[static_cast<std::size_t>(core)];
+  std::shared_ptr<Storage>& storage = space == Space::kPsum ? stream.psum : stream.sbuf;
+  if (storage == nullptr) {
+    const std::int64_t bytes = space == Space::kPsum
+                                   ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
+                                   : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
+    storage = Storage::allocate(static_cast<std::size_t>(bytes));
+  }
+  return storage;
+}
+
+Tensor Program::make_tensor(int core, const BufferRequest& request) {
+  check_shape(request);
+  const Geometry size = geometry(request.space, request.dtype, request.shape);
+  auto buffer = std::make_shared<Buffer>();
+  buffer->space = request.space;
+  buffer->role = request.role;
+  buffer->id = static_cast<std::uint32_t>(buffers_.size());
+  buffer->name = request.name;
+  buffer->where = source_line(position_);
+  buffer->rows = size.rows;
+  buffer->row_bytes = size.row_bytes;
+  buffer->pitch_bytes = size.row_bytes;
+  buffer->address = request.address;
+  if (request.space != Space::kHbm) {
+    check_capacity(request, size.rows, size.row_bytes);
+    if (request.address) {
+      buffer->pitch_bytes = request.space == Space::kPsum ? machine_.core.psum.partition_bytes()
+                                                          : machine_.core.sbuf.partition_bytes();
+    }
+  }
+  if (options_.values) {
+    if (request.address) {
+      buffer->storage = array(core, request.space);
+      buffer->origin_bytes = request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
+    } else {
+      buffer->storage = Storage::allocate(static_cast<std::size_t>(buffer->size_bytes()));
+    }
+    if (request.space == Space::kPsum) {
+      buffer->matmul_written = std::make_unique<WrittenBits>(buffer->storage->size_bytes());
+    }
+  }
+  buffers_.push_back(buffer);
+  return Tensor(std::move(buffer), request.dtype, request.shape);
+}
+
+Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape, std::string_view name,
+                              std::byte* data, std::shared_ptr<void> owner, BufferRole role) {
+  const Geometry size = geometry(Space::kHbm, dtype, shape);
+  auto buffer = std::make_shared<Buffer>();
+  buffer->space = Space::kHbm;
+  buffer->role = role;
+  buffer->id = static_cast<std::uint32_t>(buffers_.size());
+  buffer->name = name;
+  buffer->where = source_line(position_);
+  buffer->rows = size.rows;
+  buffer->row_bytes = size.row_bytes;
+  buffer->pitch_bytes = size.row_bytes;
+  if (options_.values) {
+    buffer->storage = Storage::alias(data, static_cast<std::size_t>(buffer->size_bytes()), std::move(owner));
+  }
+  buffers_.push_back(buffer);
+  return Tensor(std::move(buffer), dtype, shape);
+}
+
+void Program::append(int core, std::unique_ptr<Instruction> instruction) {
+  CoreStream& stream = cores_[static_cast<std::size_t>(core)];
+  instruction->position = position_;
+  try {
+    instruction->check(machine_);
+    if (options_.values) {
+      scratch_.clear();
+      instruction->access(scratch_);
+      execute(*instruction, scratch_, *stream.state);
+    }
+  } catch (Error& error) {
+    if (!error.has_where()) {
+      error.set_where(source_line(position_));
+    }
+    throw;
+  }
+  stream.instructions.push_back(std::move(instruction));
+}
+
+std::uint32_t Program::intern_file(std::string_view path) {
+  const auto [entry, fresh] = file_index_.try_emplace(std::string(path), static_cast<std::uint32_t>(files_.size()));
+  if (fresh) {
+    files_.emplace_back(path);
+  }
+  return entry->second;
+}
+
+SourceLine Program::source_line(Position position) const {
+  return {position.file < files_.size() ? files_[position.file] : std::string(), position.line};
+}
+
+std::size_t Program::instruction_count() const {
+  std::size_t count = 0;
+  for (const CoreStream& stream : cores_) {
+    count += stream.instructions.size();
+  }
+  return count;
+}
+
+}  // namespace trena

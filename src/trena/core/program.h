@@ -1,0 +1,86 @@
+// The Program: the one description of the work. The same object is executed for its values (Executor, while
+// the front end appends), placed (Placement), timed (Timeline) and inspected (check/). design.md §1-3.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trena/isa/core_state.h"
+#include "trena/isa/instruction.h"
+
+namespace trena {
+
+struct ProgramOptions {
+  bool values = true;  // false: time only; tensors have no bytes
+};
+
+struct BufferRequest {
+  Space space = Space::kHbm;
+  DType dtype = DType::kFloat32;
+  std::span<const std::int64_t> shape;
+  std::string_view name;
+  std::optional<Address> address;  // on the chip: the kernel's own choice
+  BufferRole role = BufferRole::kLocal;
+};
+
+class Program {
+ public:
+  Program(Machine machine, int core_count, ProgramOptions options = {});
+
+  const Machine& machine() const { return machine_; }
+  const ProgramOptions& options() const { return options_; }
+  int core_count() const { return static_cast<int>(cores_.size()); }
+
+  // A new tensor; on the chip it belongs to `core`. Throws for a partition dimension over the limit, a PSUM
+  // tensor over its banks, an address outside the memory (docs/errors.md: capacity, address).
+  Tensor make_tensor(int core, const BufferRequest& request);
+
+  // A tensor over bytes of the caller (kernel arguments): C-contiguous, written.
+  Tensor make_external(DType dtype, std::span<const std::int64_t> shape, std::string_view name,
+                       std::byte* data, std::shared_ptr<void> owner, BufferRole role = BufferRole::kInput);
+
+  // Checks, executes and records one instruction; the position set last is its provenance. If anything is
+  // wrong the instruction is not recorded and trena::Error carries the position.
+  void append(int core, std::unique_ptr<Instruction> instruction);
+
+  // Where in the user's program the next tensors and instructions come from.
+  std::uint32_t intern_file(std::string_view path);
+  void set_position(Position position) { position_ = position; }
+  Position position() const { return position_; }
+  const std::vector<std::string>& files() const { return files_; }
+  SourceLine source_line(Position position) const;
+
+  const std::vector<std::unique_ptr<Instruction>>& instructions(int core) const {
+    return cores_[static_cast<std::size_t>(core)].instructions;
+  }
+  std::size_t instruction_count() const;
+  const std::vector<BufferPtr>& buffers() const { return buffers_; }
+  CoreState& state(int core) { return *cores_[static_cast<std::size_t>(core)].state; }
+
+ private:
+  struct CoreStream {
+    std::vector<std::unique_ptr<Instruction>> instructions;
+    std::unique_ptr<CoreState> state;
+    std::shared_ptr<Storage> sbuf;  // the whole array, made when the first manual tensor needs it
+    std::shared_ptr<Storage> psum;
+  };
+
+  void check_capacity(const BufferRequest& request, std::int64_t partitions, std::int64_t row_bytes) const;
+  std::shared_ptr<Storage>& array(int core, Space space);
+
+  Machine machine_;
+  ProgramOptions options_;
+  std::vector<CoreStream> cores_;
+  std::vector<BufferPtr> buffers_;
+  std::vector<std::string> files_;
+  std::unordered_map<std::string, std::uint32_t> file_index_;
+  Position position_;
+  AccessList scratch_;
+};
+
+}  // namespace trena
