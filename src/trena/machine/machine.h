@@ -11,6 +11,7 @@
 // for integers) here: ask Legality before using them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -20,6 +21,7 @@
 
 #include "trena/machine/engine.h"
 #include "trena/machine/ticks.h"
+#include "trena/number/dtype.h"
 
 namespace trena {
 
@@ -41,10 +43,9 @@ struct FigureSource {
 inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
 // The time of one streaming instruction: its result is committed after
-//     offset_cycles + cycles_per_element * N        (N = elements per partition)
-// and the engine may start the next independent one after
-//     max(min_issue_cycles, cycles_per_element * N) + issue_overhead_cycles   of its engine (hw.md
-//     §2.1, §2.4).
+//     offset_cycles + cycles_per_element x N      (N = elements per partition, see each law)
+// cycles of its engine; StreamEngine says when the next independent one may start (hw.md §2.1,
+// §2.4).
 struct StreamLaw {
   double offset_cycles = kAbsent;
   double cycles_per_element = kAbsent;
@@ -52,6 +53,20 @@ struct StreamLaw {
 
   double work_cycles(double elements) const { return cycles_per_element * elements; }
   double completion_cycles(double elements) const { return offset_cycles + work_cycles(elements); }
+};
+
+// What vector, scalar and GpSimd engines have in common.
+struct StreamEngine {
+  double clock_ghz = kAbsent;
+  std::int64_t lanes = 0;
+  double min_issue_cycles = kAbsent;       // the documents' MIN_II
+  double issue_overhead_cycles = kAbsent;  // set-up that the next instruction cannot hide
+  double sector_cycles = kAbsent;          // per sector of a strided access, see StrideRule (v3+)
+
+  // Until the next independent instruction may start.
+  double issue_cycles(double work_cycles) const {
+    return std::max(min_issue_cycles, work_cycles + issue_overhead_cycles);
+  }
 };
 
 // hw.md §1.1
@@ -123,6 +138,7 @@ struct TensorEngine {
   double load_throttled_cycles = kAbsent;
   double group_overhead_cycles = kAbsent;  // per product: all its passes together
   double min_issue_cycles = kAbsent;
+  double sector_cycles = kAbsent;  // as in StreamEngine
 
   std::int64_t double_row_depth =
       0;                      // values contracted per cell and cycle with fp8 double row; 1 = none
@@ -137,11 +153,7 @@ struct TensorEngine {
 
 // hw.md §2.3, §2.4. "16-bit" means every tensor of the instruction is 16-bit (v4: or fp8), in SBUF
 // unless said, innermost contiguous: the fast modes of the vector engine.
-struct VectorEngine {
-  double clock_ghz = kAbsent;
-  std::int64_t lanes = 0;
-  double min_issue_cycles = kAbsent;
-  double issue_overhead_cycles = kAbsent;
+struct VectorEngine : StreamEngine {
   double operand_cycles = kAbsent;      // completion, per [P,1] operand read
   double tensor_seed_cycles = kAbsent;  // completion of a scan whose initial value is a tensor
   double accumulator_cycles =
@@ -182,11 +194,7 @@ struct VectorEngine {
 };
 
 // hw.md §2.3, §2.4
-struct ScalarEngine {
-  double clock_ghz = kAbsent;
-  std::int64_t lanes = 0;
-  double min_issue_cycles = kAbsent;
-  double issue_overhead_cycles = kAbsent;
+struct ScalarEngine : StreamEngine {
   double operand_cycles = kAbsent;      // completion, per [P,1] operand read (bias, scale)
   double psum_credit_cycles = kAbsent;  // completion is this much earlier when the source is PSUM
   double table_load_cycles = kAbsent;   // another set of activation functions
@@ -194,7 +202,8 @@ struct ScalarEngine {
   double accumulator_cycles = kAbsent;        //                               completion
   double accumulator_ready_cycles = kAbsent;  // activation offset until its sum may be read out
 
-  StreamLaw copy;              // tensor_copy
+  StreamLaw copy;              // tensor_copy (v3+)
+  StreamLaw copy_16bit;        // every tensor 16-bit (v4: or fp8)
   StreamLaw activation;        // add operand_cycles per [P,1] operand
   StreamLaw activation_16bit;  // every tensor 16-bit (v4: or fp8)
   StreamLaw silu;
@@ -205,14 +214,10 @@ struct ScalarEngine {
 };
 
 // hw.md §1.6, §2.3, §2.4. Offsets include start-up and drain.
-struct GpsimdEngine {
-  double clock_ghz = kAbsent;
-  std::int64_t lanes = 0;
+struct GpsimdEngine : StreamEngine {
   std::int64_t cores = 0;
   std::int64_t partitions_per_core = 0;
   std::int64_t local_memory_bytes = 0;  // per core
-  double min_issue_cycles = kAbsent;
-  double issue_overhead_cycles = kAbsent;
   double startup_cycles = kAbsent;
   double drain_cycles = kAbsent;
 
@@ -233,20 +238,23 @@ struct Sequencer {
   double clock_ghz = kAbsent;  // also the clock of the profiler's cycle counter
   std::int64_t registers = 0;
   double register_move_cycles = kAbsent;
+  double register_load_cycles = kAbsent;  // from memory
+  double register_store_cycles = kAbsent;
   double branch_cycles = kAbsent;
 };
 
 // hw.md §1.5: what an innermost stride costs at a memory port.
-//   by sector:  a port delivers one sector every `sector_cycles`, so work = max(elements, sectors x
-//   sector_cycles) otherwise:  strides over `full_rate_bytes` run `slow_factor` times longer
+//   by sector (v3+): a port delivers one sector per `sector_cycles` of its engine, so the work is
+//                    max(elements at full rate, sectors touched x sector_cycles); strides from
+//                    `wide_from_bytes` on ramp the factor from slow_factor to wide_factor at
+//                    `wide_to_bytes`
+//   otherwise (v2):  strides over `sector_bytes` take slow_factor times longer
 struct StrideRule {
   bool by_sector = false;
-  std::int64_t full_rate_bytes = 0;
-  double slow_factor = kAbsent;
   std::int64_t sector_bytes = 0;
-  double sector_cycles = kAbsent;
-  std::int64_t wide_from_bytes = 0;  // from here the factor ramps from slow_factor ...
-  std::int64_t wide_to_bytes = 0;    // ... to wide_factor here
+  double slow_factor = kAbsent;
+  std::int64_t wide_from_bytes = 0;
+  std::int64_t wide_to_bytes = 0;
   double wide_factor = kAbsent;
 };
 
@@ -287,19 +295,19 @@ struct DmaMode {
   double notify_ns = kAbsent;    // end of the last packet to the semaphore's final value
 };
 
-// hw.md §1.7, §2.5, §2.7. One packet (descriptor) occupies its engine for
-//     packet_ns + bytes / engine_bytes_per_ns
-// and all engines of a core together stay under Hbm::core_gbs.
+// hw.md §1.7, §2.5, §2.7. One packet (descriptor) occupies its engine for packet_time_ns; all
+// engines of a core together stay under Hbm::core_gbs.
 struct Dma {
   std::int64_t engines = 0;  // per core
   std::int64_t rings = 0;    // queues per engine
   std::int64_t partitions_per_engine = 0;
-  double packet_ns = kAbsent;
-  double engine_bytes_per_ns = kAbsent;
-  double engine_achievable_bytes_per_ns =
-      kAbsent;                     // what the documents promise; a check, and "ideal" below
-  double packet_min_ns = kAbsent;  // floor of one packet
-  std::int64_t packet_bytes = 0;   // longer descriptors of compute rings are cut into these
+  double packet_ns = kAbsent;            // fixed, per packet
+  double packet_bytes_per_ns = kAbsent;  // rate of its bytes after the head
+  std::int64_t head_bytes = 0;           // the first bytes of a packet ...
+  double head_bytes_per_ns = kAbsent;    // ... move at this rate
+  double engine_bytes_per_ns =
+      kAbsent;  // one engine at its best, as documented: the "ideal" of load_base_ns
+  std::int64_t packet_bytes = 0;  // longer descriptors of compute rings are cut into these
   std::int64_t collective_packet_bytes = 0;  // the same for collective rings
   std::int64_t in_flight_per_queue = 0;      // DMA instructions
   std::int64_t service_classes = 0;          // priorities; 1 = round robin only
@@ -323,6 +331,12 @@ struct Dma {
   double transpose_rate = kAbsent;        // dma_transpose HBM to SBUF
   double transpose_rate_sbuf = kAbsent;   // dma_transpose SBUF to SBUF
   double gpsimd_gbs = kAbsent;            // DMA engines of GpSimd, one direction (v3+)
+
+  double packet_time_ns(std::int64_t bytes) const {
+    const std::int64_t head = std::min(bytes, head_bytes);
+    const double head_ns = head > 0 ? static_cast<double>(head) / head_bytes_per_ns : 0.0;
+    return packet_ns + head_ns + static_cast<double>(bytes - head) / packet_bytes_per_ns;
+  }
 };
 
 // hw.md §2.5 (readiness gaps), §7.11: from the last semaphore to the start of the waiting
@@ -361,27 +375,43 @@ struct Launch {
   double kernel_fixed_ns = kAbsent;  // start and stop of one kernel around its data flow
 };
 
-using EngineSet = std::uint32_t;  // bit 1 << EngineKind
-constexpr EngineSet engine_bit(EngineKind kind) { return 1u << static_cast<unsigned>(kind); }
+class EngineSet {
+ public:
+  void add(EngineKind engine) { bits_ |= bit(engine); }
+  bool contains(EngineKind engine) const { return (bits_ & bit(engine)) != 0; }
+  bool empty() const { return bits_ == 0; }
+
+ private:
+  static std::uint32_t bit(EngineKind engine) { return 1u << static_cast<unsigned>(engine); }
+  std::uint32_t bits_ = 0;
+};
+
+class DTypeSet {
+ public:
+  void add(DType dtype) { bits_ |= bit(dtype); }
+  bool contains(DType dtype) const { return (bits_ & bit(dtype)) != 0; }
+
+ private:
+  static std::uint32_t bit(DType dtype) { return 1u << static_cast<unsigned>(dtype); }
+  std::uint32_t bits_ = 0;
+};
 
 // hw.md §1.5, §1.7, §2.3, §3: what this generation can do at all.
 struct Legality {
-  // Instruction name of the current API -> the engines that can run it, best first. Absent: not on
-  // this machine.
+  // Instruction of the current API -> who can run it, the usual choice first. For a DMA: who can
+  // trigger it. An instruction that is not here does not exist on this machine.
   std::map<std::string, std::vector<EngineKind>, std::less<>> engines;
-  std::vector<std::string> dtypes;         // element types the generation knows
-  std::vector<std::string> matmul_dtypes;  // operands of nc_matmul
-  std::vector<std::string>
-      scalar_operators;  // tensor_scalar on the scalar engine: "multiply", "add", "multiply,add"
-  std::vector<std::string> gpsimd_operators;  // explicit tensor_scalar on GpSimd
-  std::vector<EngineKind>
-      hwdge_engines;               // who may trigger hardware descriptor generation; empty = none
-  bool gpsimd_psum = false;        // GpSimd reaches PSUM
-  bool scalar_copy_exact = false;  // ScalarE copies equal types bit by bit
-  bool activation_bias_constant = false;
+  DTypeSet dtypes;                            // element types that memory, engines and DMA know
+  DTypeSet matmul_dtypes;                     // operands of nc_matmul
+  std::vector<std::string> scalar_operators;  // of tensor_scalar on the scalar engine
+  std::vector<std::string> gpsimd_operators;  // of tensor_scalar when GpSimd is asked for
+  EngineSet hwdge_engines;                    // who triggers hardware descriptor generation
+  bool gpsimd_psum = false;                   // GpSimd reaches PSUM
+  bool scalar_copy_exact = false;             // ScalarE copies equal types bit by bit
+  bool activation_bias_constant = false;      // else only a [P,1] tensor
   bool activation_reciprocal_bias = false;
-  bool dma_indirect = false;  // gather and scatter by index vector
-  bool dma_priority = false;
+  bool dma_indirect = false;         // gather and scatter by index vector
+  bool dma_priority = false;         // service classes
   bool dma_accumulate_sbuf = false;  // read-add-write into SBUF
   bool matmul_double_row = false;
   bool matmul_transpose_exact = false;  // transpose mode moves bits
@@ -389,15 +419,13 @@ struct Legality {
   bool mx = false;
   bool indirection = false;         // compute operands through an offset tensor
   bool extended_operators = false;  // square, relu, abs_max, abs_min as ALU operators
-  bool random_xorwow = false;       // else LFSR
-  bool gpsimd_random = false;
+  bool random_xorwow = false;       // vector engine's generator; else LFSR
+  bool pair = false;                // two cores of one stack can meet
 
-  bool has(std::string_view instruction) const {
-    return engines.find(instruction) != engines.end();
-  }
+  bool has(std::string_view instruction) const;
   // Empty when the machine lacks the instruction.
   const std::vector<EngineKind>& engines_for(std::string_view instruction) const;
-  EngineSet engine_set(std::string_view instruction) const;
+  bool allows(std::string_view instruction, EngineKind engine) const;
 };
 
 struct Machine {
