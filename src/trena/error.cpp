@@ -30,10 +30,7 @@ Error::Error(ErrorKind kind, std::string_view id, ErrorText text)
 void throw_not_modelled(std::string_view what) {
   throw Error(ErrorKind::kNotModelled, "not-modelled",
               {.rule = "Trena does not model this yet",
-               .here = fmt::format("not modelled: {}", what),
-               .limit = {},
-               .device = {},
-               .fix = {}});
+               .here = fmt::format("not modelled: {}", what)});
 }
 
 }  // namespace trena

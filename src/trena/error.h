@@ -31,11 +31,11 @@ struct SourceLine {
 };
 
 struct ErrorText {
-  std::string rule;    // the rule, in one sentence
-  std::string here;    // what this call did: the actual value
-  std::string limit;   // what would have been allowed; empty when the rule says it
-  std::string device;  // what the device would do; empty when it would refuse
-  std::string fix;     // the way out; empty when it is obvious
+  std::string rule = {};    // the rule, in one sentence
+  std::string here = {};    // what this call did: the actual value
+  std::string limit = {};   // what would have been allowed; empty when the rule says it
+  std::string device = {};  // what the device would do; empty when it would refuse
+  std::string fix = {};     // the way out; empty when it is obvious
 };
 
 class Error : public std::runtime_error {

@@ -25,7 +25,6 @@ namespace {
               {.rule = "every byte an instruction reads must have been written before",
                .here = fmt::format("{} reads {}; row {}, byte {} was never written", instruction.name(),
                                    tensor.describe(), first_unwritten / pitch, first_unwritten % pitch),
-               .limit = {},
                .device = "whatever the memory held before: garbage that changes from run to run",
                .fix = "write the tensor first (dma_copy, memset), or read only the part that was written"});
 }

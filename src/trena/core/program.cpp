@@ -44,10 +44,7 @@ void check_shape(const BufferRequest& request) {
   throw Error(ErrorKind::kUsage, "tensor-shape",
               {.rule = fmt::format("a tensor in {} has {} to {} dimensions of at least one element",
                                    name(request.space), least, Tensor::kMaxRank),
-               .here = fmt::format("shape [{}]", fmt::join(request.shape, ", ")),
-               .limit = {},
-               .device = {},
-               .fix = {}});
+               .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
 }
 
 }  // namespace
@@ -68,7 +65,6 @@ void Program::check_capacity(const BufferRequest& request, std::int64_t partitio
                 {.rule = fmt::format("the first dimension of a tensor in {} is its partitions", name(request.space)),
                  .here = fmt::format("shape [{}] asks for {} partitions", fmt::join(request.shape, ", "), partitions),
                  .limit = fmt::format("{} partitions", partition_limit),
-                 .device = {},
                  .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
   }
   const std::int64_t offset = request.address ? request.address->offset_bytes : 0;
@@ -79,7 +75,6 @@ void Program::check_capacity(const BufferRequest& request, std::int64_t partitio
                  .here = fmt::format("shape [{}] {} needs {} bytes per partition from byte {}",
                                      fmt::join(request.shape, ", "), trena::name(request.dtype), row_bytes, offset),
                  .limit = fmt::format("{} usable bytes per partition on {}", limit, machine_.chip.name),
-                 .device = {},
                  .fix = "use a smaller tile"});
   }
   if (request.address) {
@@ -88,17 +83,13 @@ void Program::check_capacity(const BufferRequest& request, std::int64_t partitio
       throw Error(ErrorKind::kCapacity, "address-partition",
                   {.rule = "a tensor with an address stays inside the memory",
                    .here = fmt::format("partitions {} to {}", first, first + partitions - 1),
-                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1),
-                   .device = {},
-                   .fix = {}});
+                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1)});
     }
     if (psum && offset % machine_.core.psum.bank_bytes != 0) {
       throw Error(ErrorKind::kIllegal, "psum-bank-start",
                   {.rule = "a PSUM tensor starts at the start of a bank",
                    .here = fmt::format("address offset {} bytes", offset),
-                   .limit = fmt::format("multiples of {} bytes", machine_.core.psum.bank_bytes),
-                   .device = {},
-                   .fix = {}});
+                   .limit = fmt::format("multiples of {} bytes", machine_.core.psum.bank_bytes)});
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "trena/memory/rows.h"
 
-#include <cstring>
-
 #include "trena/number/convert.h"
 
 namespace trena {
@@ -25,18 +23,6 @@ void for_each_line(const Tensor& tensor, std::int64_t partition, Fn&& fn) {
       offset -= pattern.dims[axis].stride_bytes * pattern.dims[axis].size;
       index[axis] = 0;
     }
-  }
-}
-
-void copy_elements(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
-                   std::ptrdiff_t from_stride, std::int64_t count, std::size_t width) {
-  const auto step = static_cast<std::ptrdiff_t>(width);
-  if (to_stride == step && from_stride == step) {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * width);
-    return;
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + i * to_stride, from + i * from_stride, width);
   }
 }
 
@@ -66,14 +52,14 @@ void write_row(const Tensor& tensor, std::int64_t partition, const float* values
 void read_row_bits(const Tensor& tensor, std::int64_t partition, std::byte* out) {
   const std::size_t width = size_bytes(tensor.dtype());
   for_each_line(tensor, partition, [&](const std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    copy_elements(out + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), line, stride, count, width);
+    copy_row(width, line, stride, out + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), static_cast<std::size_t>(count));
   });
 }
 
 void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byte* bits) {
   const std::size_t width = size_bytes(tensor.dtype());
   for_each_line(tensor, partition, [&](std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    copy_elements(line, stride, bits + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), count, width);
+    copy_row(width, bits + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), line, stride, static_cast<std::size_t>(count));
   });
 }
 
