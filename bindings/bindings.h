@@ -1,0 +1,44 @@
+// What the binding files share. Thin: no logic about the machine lives here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "trena/core/program.h"
+#include "trena/isa/rules.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace trena::bindings {
+
+// The launch being traced on this thread: nki.* calls append to it.
+struct Tracer {
+  Program* program = nullptr;
+  int core = 0;
+};
+Tracer& current_tracer();           // throws nki-outside-kernel when nothing is being traced
+void set_current_tracer(Tracer tracer);
+
+// Makes the user's Python line (the innermost frame outside this package) the program's position.
+void mark_position(Program& program);
+
+// Appends one instruction of the calling kernel.
+void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name);
+
+// Each file of this folder binds one floor.
+void bind_errors(nb::module_& module);
+void bind_number(nb::module_& module);
+void bind_machine(nb::module_& module);
+void bind_memory(nb::module_& module);
+void bind_program(nb::module_& module);
+void bind_nki_isa(nb::module_& module);
+
+}  // namespace trena::bindings

@@ -1,0 +1,51 @@
+// trena::Error becomes the Python exception of its kind: trena.errors.<Kind>, with the same fields.
+#include "bindings.h"
+#include "trena/error.h"
+
+namespace trena::bindings {
+namespace {
+
+const char* class_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+      return "UsageError";
+    case ErrorKind::kIllegal:
+      return "IllegalInstruction";
+    case ErrorKind::kBounds:
+      return "OutOfBounds";
+    case ErrorKind::kCapacity:
+      return "CapacityError";
+    case ErrorKind::kUnwritten:
+      return "UnwrittenRead";
+    case ErrorKind::kHazard:
+      return "Hazard";
+    case ErrorKind::kDeadlock:
+      return "Deadlock";
+    case ErrorKind::kMachine:
+      return "MachineError";
+    case ErrorKind::kNotModelled:
+      return "NotModelled";
+    case ErrorKind::kInternal:
+      return "InternalError";
+  }
+  return "Error";
+}
+
+void translate(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const Error& error) {
+    nb::object type = nb::module_::import_("trena.errors").attr(class_name(error.kind()));
+    const ErrorText& text = error.text();
+    nb::object exception = type("id"_a = error.id(), "rule"_a = text.rule, "here"_a = text.here,
+                                "limit"_a = text.limit, "device"_a = text.device, "fix"_a = text.fix,
+                                "file"_a = error.where().file, "line"_a = error.where().line);
+    PyErr_SetObject(type.ptr(), exception.ptr());
+  }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+
+}  // namespace trena::bindings

@@ -1,0 +1,12 @@
+#include "bindings.h"
+
+NB_MODULE(_core, module) {
+  namespace bindings = trena::bindings;
+  module.attr("version") = TRENA_VERSION;
+  bindings::bind_errors(module);
+  bindings::bind_number(module);
+  bindings::bind_machine(module);
+  bindings::bind_memory(module);
+  bindings::bind_program(module);
+  bindings::bind_nki_isa(module);
+}

@@ -1,0 +1,76 @@
+#include <frameobject.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "bindings.h"
+
+namespace trena::bindings {
+namespace {
+
+thread_local Tracer tracer;
+
+// Files of this package are not the user's: their frames are skipped. Code objects share their file name
+// object, so a pointer identifies a file; the reference held here keeps the pointer unique.
+struct FileEntry {
+  std::string path;
+  bool internal;
+};
+
+const FileEntry& file_entry(PyObject* filename) {
+  static std::unordered_map<PyObject*, FileEntry>* entries = new std::unordered_map<PyObject*, FileEntry>();
+  const auto found = entries->find(filename);
+  if (found != entries->end()) {
+    return found->second;
+  }
+  static const std::string package_directory =
+      nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(nb::module_::import_("trena").attr("__file__")));
+  Py_INCREF(filename);
+  const char* path = PyUnicode_AsUTF8(filename);
+  std::string text = path != nullptr ? path : "?";
+  const bool internal = text.rfind(package_directory, 0) == 0;
+  return entries->emplace(filename, FileEntry{std::move(text), internal}).first->second;
+}
+
+}  // namespace
+
+Tracer& current_tracer() {
+  if (tracer.program == nullptr) {
+    throw Error(ErrorKind::kUsage, "nki-outside-kernel",
+                {.rule = "NKI instructions and tensors exist only inside a kernel that is being launched",
+                 .here = "no kernel is running on this thread",
+                 .fix = "decorate the function with @nki.jit and call it, or use nki.simulate"});
+  }
+  return tracer;
+}
+
+void set_current_tracer(Tracer next) { tracer = next; }
+
+void mark_position(Program& program) {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  while (frame != nullptr) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const FileEntry& file = file_entry(code->co_filename);
+    Py_DECREF(code);
+    if (!file.internal) {
+      program.set_position({program.intern_file(file.path), PyFrame_GetLineNumber(frame)});
+      break;
+    }
+    PyFrameObject* caller = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = caller;
+  }
+  Py_XDECREF(frame);
+}
+
+void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name) {
+  Tracer& current = current_tracer();
+  mark_position(*current.program);
+  if (name) {
+    instruction->label = *name;
+  }
+  current.program->append(current.core, std::move(instruction));
+}
+
+}  // namespace trena::bindings
