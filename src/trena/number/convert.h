@@ -6,8 +6,9 @@
 // style, max 240), e5m2 and e3m4 give Inf, e4m3fn (max 448, no Inf) gives NaN. e8m0 has no zero and
 // no sign: such values give NaN (0xFF). A NaN is written as the type's quiet NaN with the sign
 // kept. Denormals are exact in both directions. These functions give the same bytes under every
-// SIMD target and in every floating-point mode. The x4 types have no single value: pack_x4_row and
-// unpack_x4_row handle them; the rest throws `dtype-packed`.
+// SIMD target and in every floating-point mode (float64, a host type, follows the mode). The x4
+// types have no single value: pack_x4_row and unpack_x4_row handle them; the rest throws
+// `dtype-packed`.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +58,8 @@ void unpack_x4_row(DType dtype, const std::byte* source, std::ptrdiff_t stride_b
 void pack_x4_row(DType dtype, const float* values, std::byte* destination,
                  std::ptrdiff_t stride_bytes, std::size_t count);
 
-// Casts a contiguous array of `count` elements; bit-exact when both types match.
+// Casts a contiguous array of `count` elements through float32, as DMA does; bit-exact when both
+// types match. Between integers of which one is a 64-bit host type the value is kept, or saturated.
 void cast(DType source_dtype, const std::byte* source, DType destination_dtype,
           std::byte* destination, std::size_t count);
 
