@@ -24,7 +24,7 @@ struct Tracer {
   Program* program = nullptr;
   int core = 0;
 };
-Tracer& current_tracer();           // throws nki-outside-kernel when nothing is being traced
+Tracer& current_tracer();  // throws nki-outside-kernel when nothing is being traced
 void set_current_tracer(Tracer tracer);
 
 // Makes the user's Python line (the innermost frame outside this package) the program's position.

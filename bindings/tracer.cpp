@@ -10,21 +10,23 @@ namespace {
 
 thread_local Tracer tracer;
 
-// Files of this package are not the user's: their frames are skipped. Code objects share their file name
-// object, so a pointer identifies a file; the reference held here keeps the pointer unique.
+// Files of this package are not the user's: their frames are skipped. Code objects share their file
+// name object, so a pointer identifies a file; the reference held here keeps the pointer unique.
 struct FileEntry {
   std::string path;
   bool internal;
 };
 
 const FileEntry& file_entry(PyObject* filename) {
-  static std::unordered_map<PyObject*, FileEntry>* entries = new std::unordered_map<PyObject*, FileEntry>();
+  static std::unordered_map<PyObject*, FileEntry>* entries =
+      new std::unordered_map<PyObject*, FileEntry>();
   const auto found = entries->find(filename);
   if (found != entries->end()) {
     return found->second;
   }
   static const std::string package_directory =
-      nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(nb::module_::import_("trena").attr("__file__")));
+      nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(
+          nb::module_::import_("trena").attr("__file__")));
   Py_INCREF(filename);
   const char* path = PyUnicode_AsUTF8(filename);
   std::string text = path != nullptr ? path : "?";
@@ -36,10 +38,11 @@ const FileEntry& file_entry(PyObject* filename) {
 
 Tracer& current_tracer() {
   if (tracer.program == nullptr) {
-    throw Error(ErrorKind::kUsage, "nki-outside-kernel",
-                {.rule = "NKI instructions and tensors exist only inside a kernel that is being launched",
-                 .here = "no kernel is running on this thread",
-                 .fix = "decorate the function with @nki.jit and call it, or use nki.simulate"});
+    throw Error(
+        ErrorKind::kUsage, "nki-outside-kernel",
+        {.rule = "NKI instructions and tensors exist only inside a kernel that is being launched",
+         .here = "no kernel is running on this thread",
+         .fix = "decorate the function with @nki.jit and call it, or use nki.simulate"});
   }
   return tracer;
 }

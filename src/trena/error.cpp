@@ -28,9 +28,9 @@ Error::Error(ErrorKind kind, std::string_view id, ErrorText text)
     : std::runtime_error(compose(id, text)), kind_(kind), id_(id), text_(std::move(text)) {}
 
 void throw_not_modelled(std::string_view what) {
-  throw Error(ErrorKind::kNotModelled, "not-modelled",
-              {.rule = "Trena does not model this yet",
-               .here = fmt::format("not modelled: {}", what)});
+  throw Error(
+      ErrorKind::kNotModelled, "not-modelled",
+      {.rule = "Trena does not model this yet", .here = fmt::format("not modelled: {}", what)});
 }
 
 }  // namespace trena

@@ -1,7 +1,8 @@
 // Every complaint of Trena: a stable id, the rule, the actual value, the limit and the user's line.
 //
 // C++ throws trena::Error; the Python front end turns it into the exception class of its kind.
-// docs/errors.md explains each id (`trena explain ID`); tests/tidy checks that none is missing there.
+// docs/errors.md explains each id (`trena explain ID`); tests/tidy checks that none is missing
+// there.
 #pragma once
 
 #include <stdexcept>

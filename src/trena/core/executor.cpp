@@ -21,12 +21,13 @@ namespace {
     }
   });
   const auto pitch = static_cast<std::size_t>(tensor.buffer()->pitch_bytes);
-  throw Error(ErrorKind::kUnwritten, "unwritten-read",
-              {.rule = "every byte an instruction reads must have been written before",
-               .here = fmt::format("{} reads {}; row {}, byte {} was never written", instruction.name(),
-                                   tensor.describe(), first_unwritten / pitch, first_unwritten % pitch),
-               .device = "whatever the memory held before: garbage that changes from run to run",
-               .fix = "write the tensor first (dma_copy, memset), or read only the part that was written"});
+  throw Error(
+      ErrorKind::kUnwritten, "unwritten-read",
+      {.rule = "every byte an instruction reads must have been written before",
+       .here = fmt::format("{} reads {}; row {}, byte {} was never written", instruction.name(),
+                           tensor.describe(), first_unwritten / pitch, first_unwritten % pitch),
+       .device = "whatever the memory held before: garbage that changes from run to run",
+       .fix = "write the tensor first (dma_copy, memset), or read only the part that was written"});
 }
 
 }  // namespace

@@ -59,23 +59,29 @@ Program::Program(Machine machine, int core_count, ProgramOptions options)
 void Program::check_capacity(const BufferRequest& request, std::int64_t partitions,
                              std::int64_t row_bytes) const {
   const bool psum = request.space == Space::kPsum;
-  const std::int64_t partition_limit = psum ? machine_.core.psum.partitions : machine_.core.sbuf.partitions;
+  const std::int64_t partition_limit =
+      psum ? machine_.core.psum.partitions : machine_.core.sbuf.partitions;
   if (partitions > partition_limit) {
     throw Error(ErrorKind::kCapacity, "partition-limit",
-                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions", name(request.space)),
-                 .here = fmt::format("shape [{}] asks for {} partitions", fmt::join(request.shape, ", "), partitions),
+                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions",
+                                     name(request.space)),
+                 .here = fmt::format("shape [{}] asks for {} partitions",
+                                     fmt::join(request.shape, ", "), partitions),
                  .limit = fmt::format("{} partitions", partition_limit),
                  .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
   }
   const std::int64_t offset = request.address ? request.address->offset_bytes : 0;
-  const std::int64_t limit = psum ? machine_.core.psum.partition_bytes() : machine_.core.sbuf.usable_bytes();
+  const std::int64_t limit =
+      psum ? machine_.core.psum.partition_bytes() : machine_.core.sbuf.usable_bytes();
   if (offset < 0 || offset + row_bytes > limit) {
-    throw Error(ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
-                {.rule = fmt::format("a tensor in {} stays inside its partitions", name(request.space)),
-                 .here = fmt::format("shape [{}] {} needs {} bytes per partition from byte {}",
-                                     fmt::join(request.shape, ", "), trena::name(request.dtype), row_bytes, offset),
-                 .limit = fmt::format("{} usable bytes per partition on {}", limit, machine_.chip.name),
-                 .fix = "use a smaller tile"});
+    throw Error(
+        ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
+        {.rule = fmt::format("a tensor in {} stays inside its partitions", name(request.space)),
+         .here = fmt::format("shape [{}] {} needs {} bytes per partition from byte {}",
+                             fmt::join(request.shape, ", "), trena::name(request.dtype), row_bytes,
+                             offset),
+         .limit = fmt::format("{} usable bytes per partition on {}", limit, machine_.chip.name),
+         .fix = "use a smaller tile"});
   }
   if (request.address) {
     const int first = request.address->partition;
@@ -98,9 +104,10 @@ std::shared_ptr<Storage>& Program::array(int core, Space space) {
   CoreStream& stream = cores_[static_cast<std::size_t>(core)];
   std::shared_ptr<Storage>& storage = space == Space::kPsum ? stream.psum : stream.sbuf;
   if (storage == nullptr) {
-    const std::int64_t bytes = space == Space::kPsum
-                                   ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
-                                   : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
+    const std::int64_t bytes =
+        space == Space::kPsum
+            ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
+            : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
     storage = Storage::allocate(static_cast<std::size_t>(bytes));
   }
   return storage;
@@ -129,7 +136,8 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
   if (options_.values) {
     if (request.address) {
       buffer->storage = array(core, request.space);
-      buffer->origin_bytes = request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
+      buffer->origin_bytes =
+          request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
     } else {
       buffer->storage = Storage::allocate(static_cast<std::size_t>(buffer->size_bytes()));
     }
@@ -141,8 +149,9 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
   return Tensor(std::move(buffer), request.dtype, request.shape);
 }
 
-Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape, std::string_view name,
-                              std::byte* data, std::shared_ptr<void> owner, BufferRole role) {
+Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
+                              std::string_view name, std::byte* data, std::shared_ptr<void> owner,
+                              BufferRole role) {
   const Geometry size = geometry(Space::kHbm, dtype, shape);
   auto buffer = std::make_shared<Buffer>();
   buffer->space = Space::kHbm;
@@ -154,7 +163,8 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape, 
   buffer->row_bytes = size.row_bytes;
   buffer->pitch_bytes = size.row_bytes;
   if (options_.values) {
-    buffer->storage = Storage::alias(data, static_cast<std::size_t>(buffer->size_bytes()), std::move(owner));
+    buffer->storage =
+        Storage::alias(data, static_cast<std::size_t>(buffer->size_bytes()), std::move(owner));
   }
   buffers_.push_back(buffer);
   return Tensor(std::move(buffer), dtype, shape);
@@ -180,7 +190,8 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
 }
 
 std::uint32_t Program::intern_file(std::string_view path) {
-  const auto [entry, fresh] = file_index_.try_emplace(std::string(path), static_cast<std::uint32_t>(files_.size()));
+  const auto [entry, fresh] =
+      file_index_.try_emplace(std::string(path), static_cast<std::uint32_t>(files_.size()));
   if (fresh) {
     files_.emplace_back(path);
   }

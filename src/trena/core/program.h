@@ -1,5 +1,6 @@
-// The Program: the one description of the work. The same object is executed for its values (Executor, while
-// the front end appends), placed (Placement), timed (Timeline) and inspected (check/). design.md §1-3.
+// The Program: the one description of the work. The same object is executed for its values
+// (Executor, while the front end appends), placed (Placement), timed (Timeline) and inspected
+// (check/). design.md §1-3.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +37,18 @@ class Program {
   const ProgramOptions& options() const { return options_; }
   int core_count() const { return static_cast<int>(cores_.size()); }
 
-  // A new tensor; on the chip it belongs to `core`. Throws for a partition dimension over the limit, a PSUM
-  // tensor over its banks, an address outside the memory (docs/errors.md: capacity, address).
+  // A new tensor; on the chip it belongs to `core`. Throws for a partition dimension over the
+  // limit, a PSUM tensor over its banks, an address outside the memory (docs/errors.md: capacity,
+  // address).
   Tensor make_tensor(int core, const BufferRequest& request);
 
   // A tensor over bytes of the caller (kernel arguments): C-contiguous, written.
   Tensor make_external(DType dtype, std::span<const std::int64_t> shape, std::string_view name,
-                       std::byte* data, std::shared_ptr<void> owner, BufferRole role = BufferRole::kInput);
+                       std::byte* data, std::shared_ptr<void> owner,
+                       BufferRole role = BufferRole::kInput);
 
-  // Checks, executes and records one instruction; the position set last is its provenance. If anything is
-  // wrong the instruction is not recorded and trena::Error carries the position.
+  // Checks, executes and records one instruction; the position set last is its provenance. If
+  // anything is wrong the instruction is not recorded and trena::Error carries the position.
   void append(int core, std::unique_ptr<Instruction> instruction);
 
   // Where in the user's program the next tensors and instructions come from.
@@ -70,7 +73,8 @@ class Program {
     std::shared_ptr<Storage> psum;
   };
 
-  void check_capacity(const BufferRequest& request, std::int64_t partitions, std::int64_t row_bytes) const;
+  void check_capacity(const BufferRequest& request, std::int64_t partitions,
+                      std::int64_t row_bytes) const;
   std::shared_ptr<Storage>& array(int core, Space space);
 
   Machine machine_;

@@ -9,46 +9,54 @@
 
 namespace trena {
 
-// One nc_matmul is `passes` × (LoadStationary, MultiplyMoving) on the systolic array (hw.md §2.2, §2.7).
-// Services are pure streaming time at full rate; the tensor engine adds its fixed latencies, hides
-// LoadStationary behind the previous MultiplyMoving and stretches both under the power limit (§1.8).
+// One nc_matmul is `passes` × (LoadStationary, MultiplyMoving) on the systolic array (hw.md §2.2,
+// §2.7). Services are pure streaming time at full rate; the tensor engine adds its fixed latencies,
+// hides LoadStationary behind the previous MultiplyMoving and stretches both under the power limit
+// (§1.8).
 struct TensorWork {
-  int passes = 0;                 // 0: not a tensor-engine instruction
-  Ticks load_stationary = 0;      // one pass
-  Ticks multiply_moving = 0;      // one pass
-  double active_area = 1.0;       // share of the array's rows × columns that is switching (throttle input)
+  int passes = 0;             // 0: not a tensor-engine instruction
+  Ticks load_stationary = 0;  // one pass
+  Ticks multiply_moving = 0;  // one pass
+  double active_area =
+      1.0;  // share of the array's rows × columns that is switching (throttle input)
 };
 
-enum class DgeMode : std::uint8_t { kUnknown, kNone, kSoftware, kHardware };  // nki: unknown, none, swdge, hwdge
+enum class DgeMode : std::uint8_t {
+  kUnknown,
+  kNone,
+  kSoftware,
+  kHardware
+};  // nki: unknown, none, swdge, hwdge
 
 // What a DMA asks of the rings after its trigger (hw.md §1.7, §2.5, §2.7).
 struct DmaWork {
-  std::int64_t descriptors = 0;        // 0: not a DMA. One descriptor moves one contiguous run
-  std::int64_t descriptor_bytes = 0;   // of each run
-  int engines = 0;                     // the busiest `engines` of the core's 16 share the descriptors evenly
+  std::int64_t descriptors = 0;       // 0: not a DMA. One descriptor moves one contiguous run
+  std::int64_t descriptor_bytes = 0;  // of each run
+  int engines = 0;  // the busiest `engines` of the core's 16 share the descriptors evenly
   std::int64_t hbm_read_bytes = 0;
   std::int64_t hbm_write_bytes = 0;
-  double slowdown = 1.0;               // transposes, accumulation (hw.md §1.7)
+  double slowdown = 1.0;  // transposes, accumulation (hw.md §1.7)
   DgeMode dge = DgeMode::kUnknown;
-  bool to_hbm = false;                 // a store
-  bool spill = false;                  // inserted by Placement
+  bool to_hbm = false;  // a store
+  bool spill = false;   // inserted by Placement
 };
 
 // Activity for utilisation and energy: counted, never timed.
 struct Activity {
   std::int64_t multiply_accumulates = 0;  // useful ones: M·N·K
   DType matmul_dtype = DType::kFloat32;   // picks the profiler's FLOP multiplier (hw.md §2.6)
-  bool transpose = false;                 // a PE pass that moves instead of multiplying: HFU apart from MFU
-  std::int64_t elements = 0;              // elements streamed by vector, scalar or gpsimd
+  bool transpose = false;     // a PE pass that moves instead of multiplying: HFU apart from MFU
+  std::int64_t elements = 0;  // elements streamed by vector, scalar or gpsimd
 };
 
 struct Cost {
   // Vector, scalar, gpsimd, sync: at full rate.
-  Ticks interval = 0;     // until the same engine may start the next independent instruction
-  Ticks completion = 0;   // from start until the result is committed and the semaphore fires
-  std::string_view activation_table;  // function set that must be resident on the scalar engine; empty: none
+  Ticks interval = 0;    // until the same engine may start the next independent instruction
+  Ticks completion = 0;  // from start until the result is committed and the semaphore fires
+  std::string_view
+      activation_table;  // function set that must be resident on the scalar engine; empty: none
   TensorWork tensor;
-  DmaWork dma;            // interval above is then the trigger engine's issue time
+  DmaWork dma;  // interval above is then the trigger engine's issue time
   Activity activity;
 };
 

@@ -1,5 +1,5 @@
-// The instruction: one class that answers five questions, for the executor, the scheduler, the checker,
-// the energy meter, the tracer and the profiler alike. None of them knows opcodes.
+// The instruction: one class that answers five questions, for the executor, the scheduler, the
+// checker, the energy meter, the tracer and the profiler alike. None of them knows opcodes.
 //
 // To add one: a file in the folder of its engine, a line in bindings/nki_isa.cpp, a test
 // (docs/add-an-instruction.md).
@@ -23,7 +23,7 @@ class CoreState;
 
 enum class AccessKind : std::uint8_t {
   kRead,
-  kReadCarry,   // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
+  kReadCarry,  // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
   kWrite,
   kUpdate,      // reads and writes the same bytes: predicated copies, read-modify-write
   kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
@@ -67,10 +67,12 @@ class Instruction {
  public:
   virtual ~Instruction() = default;
 
-  // The mnemonic of the kernel author ("nc_matmul"), and the opcode of the profiler ("MATMUL") where it differs.
+  // The mnemonic of the kernel author ("nc_matmul"), and the opcode of the profiler ("MATMUL")
+  // where it differs.
   virtual std::string_view name() const = 0;
 
-  // Who runs it. For a DMA: the engine whose queue triggers it; cost().dma says what the rings then do.
+  // Who runs it. For a DMA: the engine whose queue triggers it; cost().dma says what the rings then
+  // do.
   virtual EngineKind engine(const Machine& machine) const = 0;
 
   // Is it legal on this machine? Throws Error{kIllegal} with the rule; never changes anything.
@@ -89,8 +91,9 @@ class Instruction {
   virtual std::int64_t rendezvous() const { return -1; }
 
   Position position;
-  std::string label;                      // the `name=` of the call, often empty
-  std::vector<std::uint32_t> depends_on;  // extra order edges: indices of earlier instructions of this core
+  std::string label;  // the `name=` of the call, often empty
+  std::vector<std::uint32_t>
+      depends_on;  // extra order edges: indices of earlier instructions of this core
 
  protected:
   Instruction() = default;

@@ -10,9 +10,12 @@
 
 namespace trena {
 
-void refuse(std::string_view id, ErrorText text) { throw Error(ErrorKind::kIllegal, id, std::move(text)); }
+void refuse(std::string_view id, ErrorText text) {
+  throw Error(ErrorKind::kIllegal, id, std::move(text));
+}
 
-EngineKind resolve_engine(const Machine& machine, std::string_view instruction, EngineRequest request) {
+EngineKind resolve_engine(const Machine& machine, std::string_view instruction,
+                          EngineRequest request) {
   const std::vector<EngineKind>& able = machine.legality.engines_for(instruction);
   if (able.empty()) {
     refuse("not-on-this-machine",
@@ -27,10 +30,11 @@ EngineKind resolve_engine(const Machine& machine, std::string_view instruction, 
     for (const EngineKind engine : able) {
       names.push_back(name(engine));
     }
-    refuse("engine-refused", {.rule = fmt::format("{} runs only on the engines that have it", instruction),
-                              .here = fmt::format("engine {}", name(*request)),
-                              .limit = fmt::format("{} on {}", fmt::join(names, ", "), machine.chip.name),
-                              .fix = "leave `engine` out, or name one of these"});
+    refuse("engine-refused",
+           {.rule = fmt::format("{} runs only on the engines that have it", instruction),
+            .here = fmt::format("engine {}", name(*request)),
+            .limit = fmt::format("{} on {}", fmt::join(names, ", "), machine.chip.name),
+            .fix = "leave `engine` out, or name one of these"});
   }
   return *request;
 }
@@ -44,10 +48,12 @@ void require_space(std::string_view instruction, std::string_view role, const Te
   for (const Space space : allowed) {
     names.push_back(name(space));
   }
-  refuse("memory-refused", {.rule = fmt::format("{} takes `{}` from the memories its engine reaches", instruction, role),
-                            .here = fmt::format("`{}` is {}", role, tensor.describe()),
-                            .limit = fmt::format("{}", fmt::join(names, " or ")),
-                            .fix = "copy the tensor there first (dma_copy, tensor_copy)"});
+  refuse(
+      "memory-refused",
+      {.rule = fmt::format("{} takes `{}` from the memories its engine reaches", instruction, role),
+       .here = fmt::format("`{}` is {}", role, tensor.describe()),
+       .limit = fmt::format("{}", fmt::join(names, " or ")),
+       .fix = "copy the tensor there first (dma_copy, tensor_copy)"});
 }
 
 void require_engine_reaches(const Machine& machine, std::string_view instruction, EngineKind engine,
@@ -57,29 +63,34 @@ void require_engine_reaches(const Machine& machine, std::string_view instruction
   }
   for (const Tensor* tensor : tensors) {
     if (tensor->space() == Space::kPsum) {
-      refuse("memory-refused", {.rule = "GpSimd reaches SBUF only",
-                                .here = fmt::format("{} on gpsimd with {}", instruction, tensor->describe()),
-                                .limit = "sbuf",
-                                .fix = "run it on vector or scalar, or copy the tensor to SBUF first"});
+      refuse("memory-refused",
+             {.rule = "GpSimd reaches SBUF only",
+              .here = fmt::format("{} on gpsimd with {}", instruction, tensor->describe()),
+              .limit = "sbuf",
+              .fix = "run it on vector or scalar, or copy the tensor to SBUF first"});
     }
   }
 }
 
-void require_partition_start(const Machine& machine, std::string_view instruction, std::string_view role,
-                             const Tensor& tensor) {
+void require_partition_start(const Machine& machine, std::string_view instruction,
+                             std::string_view role, const Tensor& tensor) {
   if (tensor.space() == Space::kHbm) {
     return;
   }
   const std::int64_t quadrant = machine.core.sbuf.quadrant_partitions;
   const std::int64_t used = tensor.partitions();
   const std::int64_t start = tensor.start_partition();
-  const std::int64_t step = used > 2 * quadrant ? 4 * quadrant : used > quadrant ? 2 * quadrant : quadrant;
+  const std::int64_t step = used > 2 * quadrant ? 4 * quadrant
+                            : used > quadrant   ? 2 * quadrant
+                                                : quadrant;
   if (start % step == 0) {
     return;
   }
   refuse("partition-start",
-         {.rule = "an access of 65–128 partitions starts at partition 0, of 33–64 at 0 or 64, of 1–32 at 0, 32, 64 or 96",
-          .here = fmt::format("{} `{}`: {} partitions from partition {}", instruction, role, used, start),
+         {.rule = "an access of 65–128 partitions starts at partition 0, of 33–64 at 0 or 64, of "
+                  "1–32 at 0, 32, 64 or 96",
+          .here = fmt::format("{} `{}`: {} partitions from partition {}", instruction, role, used,
+                              start),
           .limit = fmt::format("a multiple of {}", step),
           .fix = "move the tile to a legal start partition, or use fewer partitions"});
 }
@@ -89,10 +100,12 @@ void require_same_partitions(std::string_view instruction, std::string_view role
   if (a.partitions() == b.partitions()) {
     return;
   }
-  refuse("partition-mismatch",
-         {.rule = fmt::format("{} uses the same number of partitions of each operand", instruction),
-          .here = fmt::format("`{}` has {}, `{}` has {}", role_a, a.partitions(), role_b, b.partitions()),
-          .fix = "no engine broadcasts across partitions; copy the row, or slice the other operand"});
+  refuse(
+      "partition-mismatch",
+      {.rule = fmt::format("{} uses the same number of partitions of each operand", instruction),
+       .here =
+           fmt::format("`{}` has {}, `{}` has {}", role_a, a.partitions(), role_b, b.partitions()),
+       .fix = "no engine broadcasts across partitions; copy the row, or slice the other operand"});
 }
 
 void require_same_elements(std::string_view instruction, std::string_view role_a, const Tensor& a,
@@ -101,14 +114,16 @@ void require_same_elements(std::string_view instruction, std::string_view role_a
     return;
   }
   refuse("element-mismatch",
-         {.rule = fmt::format("{} streams as many elements per partition through each operand", instruction),
-          .here = fmt::format("`{}` is {} ({} elements), `{}` is {} ({} elements)", role_a, a.describe(), a.free_size(),
-                              role_b, b.describe(), b.free_size()),
+         {.rule = fmt::format("{} streams as many elements per partition through each operand",
+                              instruction),
+          .here = fmt::format("`{}` is {} ({} elements), `{}` is {} ({} elements)", role_a,
+                              a.describe(), a.free_size(), role_b, b.describe(), b.free_size()),
           .fix = "slice one of them, or broadcast a free dimension with .broadcast()"});
 }
 
-void require_same_tile(const Machine& machine, std::string_view instruction, std::string_view role_a, const Tensor& a,
-                       std::string_view role_b, const Tensor& b) {
+void require_same_tile(const Machine& machine, std::string_view instruction,
+                       std::string_view role_a, const Tensor& a, std::string_view role_b,
+                       const Tensor& b) {
   require_same_partitions(instruction, role_a, a, role_b, b);
   require_same_elements(instruction, role_a, a, role_b, b);
   require_partition_start(machine, instruction, role_a, a);
@@ -120,10 +135,11 @@ void require_not_both_psum(std::string_view instruction, std::string_view role_a
   if (a.space() != Space::kPsum || b.space() != Space::kPsum) {
     return;
   }
-  refuse("two-psum-operands", {.rule = fmt::format("{} reads at most one of its operands from PSUM", instruction),
-                               .here = fmt::format("`{}` is {}, `{}` is {}", role_a, a.describe(), role_b, b.describe()),
-                               .limit = "one operand in PSUM",
-                               .fix = "copy one of them to SBUF first (tensor_copy)"});
+  refuse("two-psum-operands",
+         {.rule = fmt::format("{} reads at most one of its operands from PSUM", instruction),
+          .here = fmt::format("`{}` is {}, `{}` is {}", role_a, a.describe(), role_b, b.describe()),
+          .limit = "one operand in PSUM",
+          .fix = "copy one of them to SBUF first (tensor_copy)"});
 }
 
 void require_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor,
@@ -135,34 +151,39 @@ void require_dtype(std::string_view instruction, std::string_view role, const Te
   for (const DType dtype : allowed) {
     names.push_back(name(dtype));
   }
-  refuse("dtype-refused", {.rule = fmt::format("{} has a datapath for some types only", instruction),
-                           .here = fmt::format("`{}` is {}", role, tensor.describe()),
-                           .limit = fmt::format("{}", fmt::join(names, ", ")),
-                           .fix = "cast the tensor first"});
+  refuse("dtype-refused",
+         {.rule = fmt::format("{} has a datapath for some types only", instruction),
+          .here = fmt::format("`{}` is {}", role, tensor.describe()),
+          .limit = fmt::format("{}", fmt::join(names, ", ")),
+          .fix = "cast the tensor first"});
 }
 
-void require_compute_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor) {
+void require_compute_dtype(std::string_view instruction, std::string_view role,
+                           const Tensor& tensor) {
   const DTypeInfo& type = info(tensor.dtype());
   if (type.size_bytes <= 4 && type.packed_elements == 1) {
     return;
   }
-  refuse("dtype-refused", {.rule = fmt::format("{} computes on types of at most 32 bits, one value per element", instruction),
-                           .here = fmt::format("`{}` is {}", role, tensor.describe()),
-                           .limit = "8-, 16- and 32-bit integers and floats",
-                           .fix = "cast the tensor first"});
+  refuse("dtype-refused",
+         {.rule = fmt::format("{} computes on types of at most 32 bits, one value per element",
+                              instruction),
+          .here = fmt::format("`{}` is {}", role, tensor.describe()),
+          .limit = "8-, 16- and 32-bit integers and floats",
+          .fix = "cast the tensor first"});
 }
 
-void require_lane_operand(std::string_view instruction, std::string_view role, const Operand& operand,
-                          const Tensor& data, bool require_float32) {
+void require_lane_operand(std::string_view instruction, std::string_view role,
+                          const Operand& operand, const Tensor& data, bool require_float32) {
   const Tensor* tensor = std::get_if<Tensor>(&operand);
   if (tensor == nullptr) {
     return;
   }
   require_space(instruction, role, *tensor, {Space::kSbuf, Space::kPsum});
   if (tensor->partitions() != data.partitions() || tensor->free_size() != 1) {
-    refuse("lane-operand", {.rule = fmt::format("`{}` of {} is a number or one value per partition", role, instruction),
-                            .here = fmt::format("`{}` is {}, the data has {} partitions", role, tensor->describe(),
-                                                data.partitions()),
+    refuse("lane-operand", {.rule = fmt::format("`{}` of {} is a number or one value per partition",
+                                                role, instruction),
+                            .here = fmt::format("`{}` is {}, the data has {} partitions", role,
+                                                tensor->describe(), data.partitions()),
                             .limit = fmt::format("shape [{}, 1]", data.partitions())});
   }
   if (require_float32) {

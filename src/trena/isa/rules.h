@@ -1,7 +1,7 @@
 // The rules that many instructions share, each with its own id (docs/errors.md).
 //
-// All throw Error{kIllegal}. `instruction` is the mnemonic, `role` the argument's name in the call: both only
-// make the message readable.
+// All throw Error{kIllegal}. `instruction` is the mnemonic, `role` the argument's name in the call:
+// both only make the message readable.
 #pragma once
 
 #include <initializer_list>
@@ -17,9 +17,10 @@ using EngineRequest = std::optional<EngineKind>;
 
 [[noreturn]] void refuse(std::string_view id, ErrorText text);
 
-// The requested engine if this machine can run the instruction there (engine-refused); else the first of the
-// machine's engines for it. `not-on-this-machine` when no engine can.
-EngineKind resolve_engine(const Machine& machine, std::string_view instruction, EngineRequest request);
+// The requested engine if this machine can run the instruction there (engine-refused); else the
+// first of the machine's engines for it. `not-on-this-machine` when no engine can.
+EngineKind resolve_engine(const Machine& machine, std::string_view instruction,
+                          EngineRequest request);
 
 // `memory-refused`: the operand lives in a memory that the instruction cannot reach (hw.md §1.5).
 void require_space(std::string_view instruction, std::string_view role, const Tensor& tensor,
@@ -29,19 +30,21 @@ void require_space(std::string_view instruction, std::string_view role, const Te
 void require_engine_reaches(const Machine& machine, std::string_view instruction, EngineKind engine,
                             std::initializer_list<const Tensor*> tensors);
 
-// `partition-start`: 65–128 partitions start at 0, 33–64 at 0 or 64, 1–32 at a multiple of 32 (hw.md §1.5).
-// Only manual tensors and slices along the partition dimension can break it.
-void require_partition_start(const Machine& machine, std::string_view instruction, std::string_view role,
-                             const Tensor& tensor);
+// `partition-start`: 65–128 partitions start at 0, 33–64 at 0 or 64, 1–32 at a multiple of 32
+// (hw.md §1.5). Only manual tensors and slices along the partition dimension can break it.
+void require_partition_start(const Machine& machine, std::string_view instruction,
+                             std::string_view role, const Tensor& tensor);
 
-// `partition-mismatch`, `element-mismatch`: as many partitions, as many elements per partition (ranks may differ).
+// `partition-mismatch`, `element-mismatch`: as many partitions, as many elements per partition
+// (ranks may differ).
 void require_same_partitions(std::string_view instruction, std::string_view role_a, const Tensor& a,
                              std::string_view role_b, const Tensor& b);
 void require_same_elements(std::string_view instruction, std::string_view role_a, const Tensor& a,
                            std::string_view role_b, const Tensor& b);
 // Both of the above, and a legal start partition for each.
-void require_same_tile(const Machine& machine, std::string_view instruction, std::string_view role_a,
-                       const Tensor& a, std::string_view role_b, const Tensor& b);
+void require_same_tile(const Machine& machine, std::string_view instruction,
+                       std::string_view role_a, const Tensor& a, std::string_view role_b,
+                       const Tensor& b);
 
 // `two-psum-operands`: one instruction reads at most one tensor from PSUM (hw.md §1.5).
 void require_not_both_psum(std::string_view instruction, std::string_view role_a, const Tensor& a,
@@ -51,11 +54,13 @@ void require_not_both_psum(std::string_view instruction, std::string_view role_a
 void require_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
 // Refuses the host-only 64-bit types and the packed x4 types.
-void require_compute_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor);
+void require_compute_dtype(std::string_view instruction, std::string_view role,
+                           const Tensor& tensor);
 
-// `lane-operand`: a per-partition operand is a number or one value per partition of `data`; float32 where `exact`.
-void require_lane_operand(std::string_view instruction, std::string_view role, const Operand& operand,
-                          const Tensor& data, bool require_float32);
+// `lane-operand`: a per-partition operand is a number or one value per partition of `data`; float32
+// where `exact`.
+void require_lane_operand(std::string_view instruction, std::string_view role,
+                          const Operand& operand, const Tensor& data, bool require_float32);
 // Its value in one partition.
 float lane_value(const Operand& operand, std::int64_t partition);
 

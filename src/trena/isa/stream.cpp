@@ -20,17 +20,21 @@ Issue issue_of(const Machine& machine, EngineKind engine) {
     case EngineKind::kGpsimd:
       return {core.gpsimd.min_issue_cycles, core.gpsimd.issue_overhead_cycles};
     default:
-      throw Error(ErrorKind::kInternal, "internal", {.rule = "only vector, scalar and gpsimd stream elements"});
+      throw Error(ErrorKind::kInternal, "internal",
+                  {.rule = "only vector, scalar and gpsimd stream elements"});
   }
 }
 
-// Past `wide_from_bytes` each element opens more than one sector: the factor ramps linearly (hw.md §1.5).
+// Past `wide_from_bytes` each element opens more than one sector: the factor ramps linearly (hw.md
+// §1.5).
 double wide_factor(const StrideRule& rule, double stride_bytes, double base) {
-  if (rule.wide_to_bytes <= rule.wide_from_bytes || stride_bytes <= static_cast<double>(rule.wide_from_bytes)) {
+  if (rule.wide_to_bytes <= rule.wide_from_bytes ||
+      stride_bytes <= static_cast<double>(rule.wide_from_bytes)) {
     return base;
   }
   const double span = static_cast<double>(rule.wide_to_bytes - rule.wide_from_bytes);
-  const double part = std::min(1.0, (stride_bytes - static_cast<double>(rule.wide_from_bytes)) / span);
+  const double part =
+      std::min(1.0, (stride_bytes - static_cast<double>(rule.wide_from_bytes)) / span);
   return base + part * (rule.wide_factor - base);
 }
 
@@ -51,8 +55,9 @@ double stride_stretch(const Machine& machine, const Tensor& tensor) {
   return wide_factor(rule, stride, base);
 }
 
-Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law, std::int64_t elements,
-                 std::initializer_list<const Tensor*> streams, double extra_completion_cycles) {
+Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law,
+                 std::int64_t elements, std::initializer_list<const Tensor*> streams,
+                 double extra_completion_cycles) {
   double stretch = 1.0;
   for (const Tensor* tensor : streams) {
     stretch = std::max(stretch, stride_stretch(machine, *tensor));
@@ -60,7 +65,8 @@ Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law
   const double work = law.work_cycles(static_cast<double>(elements)) * stretch;
   const Issue issue = issue_of(machine, engine);
   Cost cost;
-  cost.interval = machine.ticks(engine, std::max(issue.minimum_cycles, work) + issue.overhead_cycles);
+  cost.interval =
+      machine.ticks(engine, std::max(issue.minimum_cycles, work) + issue.overhead_cycles);
   cost.completion = machine.ticks(engine, law.offset_cycles + work + extra_completion_cycles);
   cost.activity.elements = elements;
   return cost;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// Calls fn(word index, mask) for every 64-bit word that [first, first + length) touches, until fn is false.
+// Calls fn(word index, mask) for every 64-bit word that [first, first + length) touches, until fn
+// is false.
 template <typename Fn>
 bool for_each_word(std::size_t first, std::size_t length, Fn&& fn) {
   const std::size_t last = first + length;
@@ -106,10 +107,14 @@ bool WrittenBits::any(std::size_t offset_bytes, std::size_t length_bytes) const 
 }
 
 Storage::Storage(std::byte* data, std::size_t size_bytes, std::shared_ptr<void> owner, bool written)
-    : data_(data), size_bytes_(size_bytes), owner_(std::move(owner)), written_(size_bytes, written) {}
+    : data_(data),
+      size_bytes_(size_bytes),
+      owner_(std::move(owner)),
+      written_(size_bytes, written) {}
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t size_bytes) {
-  const std::size_t rounded = std::max(kAlignment, (size_bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t rounded =
+      std::max(kAlignment, (size_bytes + kAlignment - 1) / kAlignment * kAlignment);
   void* memory = std::aligned_alloc(kAlignment, rounded);
   if (memory == nullptr) {
     throw std::bad_alloc();

@@ -1,8 +1,8 @@
 // Bytes, and which of them somebody wrote.
 //
-// A Storage is memory of the host standing for memory of the device. A Buffer is one tensor's place in a
-// Storage: its own bytes, or a window on the SBUF or PSUM array when the kernel chose an address
-// (design: places are decided after tracing; manual windows really overlap).
+// A Storage is memory of the host standing for memory of the device. A Buffer is one tensor's place
+// in a Storage: its own bytes, or a window on the SBUF or PSUM array when the kernel chose an
+// address (design: places are decided after tracing; manual windows really overlap).
 #pragma once
 
 #include <cstddef>
@@ -85,9 +85,9 @@ struct Buffer {
   // Rows are partitions on the chip and whole rows of the last dimension in HBM.
   std::int64_t rows = 0;
   std::int64_t row_bytes = 0;
-  std::int64_t pitch_bytes = 0;   // from one row to the next; equals row_bytes unless a window
-  std::int64_t origin_bytes = 0;  // of row 0 in the storage
-  std::optional<Address> address; // chosen by the kernel; empty: Placement decides
+  std::int64_t pitch_bytes = 0;    // from one row to the next; equals row_bytes unless a window
+  std::int64_t origin_bytes = 0;   // of row 0 in the storage
+  std::optional<Address> address;  // chosen by the kernel; empty: Placement decides
 
   std::shared_ptr<Storage> storage;  // null in a time-only run
 

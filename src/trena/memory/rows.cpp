@@ -5,7 +5,8 @@
 namespace trena {
 namespace {
 
-// Calls fn(pointer, stride, count, index of the first element) for each innermost line of one partition.
+// Calls fn(pointer, stride, count, index of the first element) for each innermost line of one
+// partition.
 template <typename Fn>
 void for_each_line(const Tensor& tensor, std::int64_t partition, Fn&& fn) {
   const Tensor::FreePattern pattern = tensor.free_pattern();
@@ -29,9 +30,11 @@ void for_each_line(const Tensor& tensor, std::int64_t partition, Fn&& fn) {
 }  // namespace
 
 void read_row(const Tensor& tensor, std::int64_t partition, float* out) {
-  for_each_line(tensor, partition, [&](const std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    read_row(tensor.dtype(), line, stride, static_cast<std::size_t>(count), out + first);
-  });
+  for_each_line(
+      tensor, partition,
+      [&](const std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
+        read_row(tensor.dtype(), line, stride, static_cast<std::size_t>(count), out + first);
+      });
 }
 
 const float* row(const Tensor& tensor, std::int64_t partition, std::vector<float>& scratch) {
@@ -44,23 +47,31 @@ const float* row(const Tensor& tensor, std::int64_t partition, std::vector<float
 }
 
 void write_row(const Tensor& tensor, std::int64_t partition, const float* values) {
-  for_each_line(tensor, partition, [&](std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    write_row(tensor.dtype(), values + first, line, stride, static_cast<std::size_t>(count));
-  });
+  for_each_line(tensor, partition,
+                [&](std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
+                  write_row(tensor.dtype(), values + first, line, stride,
+                            static_cast<std::size_t>(count));
+                });
 }
 
 void read_row_bits(const Tensor& tensor, std::int64_t partition, std::byte* out) {
   const std::size_t width = size_bytes(tensor.dtype());
-  for_each_line(tensor, partition, [&](const std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    copy_row(width, line, stride, out + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), static_cast<std::size_t>(count));
-  });
+  for_each_line(
+      tensor, partition,
+      [&](const std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
+        copy_row(width, line, stride, out + first * static_cast<std::int64_t>(width),
+                 static_cast<std::ptrdiff_t>(width), static_cast<std::size_t>(count));
+      });
 }
 
 void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byte* bits) {
   const std::size_t width = size_bytes(tensor.dtype());
-  for_each_line(tensor, partition, [&](std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
-    copy_row(width, bits + first * static_cast<std::int64_t>(width), static_cast<std::ptrdiff_t>(width), line, stride, static_cast<std::size_t>(count));
-  });
+  for_each_line(tensor, partition,
+                [&](std::byte* line, std::int64_t stride, std::int64_t count, std::int64_t first) {
+                  copy_row(width, bits + first * static_cast<std::int64_t>(width),
+                           static_cast<std::ptrdiff_t>(width), line, stride,
+                           static_cast<std::size_t>(count));
+                });
 }
 
 bool is_written(const Tensor& tensor) {
@@ -69,7 +80,9 @@ bool is_written(const Tensor& tensor) {
     return true;
   }
   bool all = true;
-  for_each_run(tensor, [&](std::size_t offset, std::size_t length) { all = all && written.covers(offset, length); });
+  for_each_run(tensor, [&](std::size_t offset, std::size_t length) {
+    all = all && written.covers(offset, length);
+  });
   return all;
 }
 
@@ -78,7 +91,8 @@ void mark_written(const Tensor& tensor) {
   if (written.all()) {
     return;
   }
-  for_each_run(tensor, [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
+  for_each_run(tensor,
+               [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
 }
 
 }  // namespace trena

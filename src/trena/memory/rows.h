@@ -1,5 +1,5 @@
-// How an engine streams: the same access pattern in every partition, float32 inside, cast on the way out
-// (hw.md §3.3). Most instructions are a row kernel between read_row and write_row.
+// How an engine streams: the same access pattern in every partition, float32 inside, cast on the
+// way out (hw.md §3.3). Most instructions are a row kernel between read_row and write_row.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,12 @@
 
 namespace trena {
 
-// The elements of one partition, in order of the free axis, as float32. `out` holds free_size() floats.
+// The elements of one partition, in order of the free axis, as float32. `out` holds free_size()
+// floats.
 void read_row(const Tensor& tensor, std::int64_t partition, float* out);
 
-// The same without a copy where the row already is contiguous float32: returns the row itself, else fills `scratch`.
+// The same without a copy where the row already is contiguous float32: returns the row itself, else
+// fills `scratch`.
 const float* row(const Tensor& tensor, std::int64_t partition, std::vector<float>& scratch);
 
 // Rounds to the tensor's dtype: nearest even, integers saturate.
@@ -25,7 +27,8 @@ void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byt
 // Calls fn(byte offset in the storage, length in bytes) for every contiguous run of the tensor.
 template <typename Fn>
 void for_each_run(const Tensor& tensor, Fn&& fn) {
-  // Dimensions from outermost to innermost with contiguous neighbours merged; the innermost run is bytes.
+  // Dimensions from outermost to innermost with contiguous neighbours merged; the innermost run is
+  // bytes.
   std::array<Dim, Tensor::kMaxRank> dims;
   int rank = 0;
   std::int64_t run = static_cast<std::int64_t>(size_bytes(tensor.dtype()));

@@ -68,7 +68,8 @@ Tensor::FreePattern Tensor::free_pattern() const {
     pattern.dims[pattern.rank++] = dim;
   }
   if (pattern.rank == 0) {
-    pattern.dims[pattern.rank++] = {pattern.count, static_cast<std::int64_t>(trena::size_bytes(dtype_))};
+    pattern.dims[pattern.rank++] = {pattern.count,
+                                    static_cast<std::int64_t>(trena::size_bytes(dtype_))};
   }
   return pattern;
 }

@@ -1,8 +1,9 @@
 // A tensor as kernels see it: a strided view of a Buffer.
 //
-// On the chip dimension 0 is the partition dimension and its stride is the buffer's pitch; the other
-// dimensions are the free axis. All strides and offsets are bytes of the buffer, so that a view may
-// change its dtype. Views never copy (views.cpp holds the algebra of nki.md §5.1-5, 5.1-6).
+// On the chip dimension 0 is the partition dimension and its stride is the buffer's pitch; the
+// other dimensions are the free axis. All strides and offsets are bytes of the buffer, so that a
+// view may change its dtype. Views never copy (views.cpp holds the algebra of nki.md
+// §5.1-5, 5.1-6).
 #pragma once
 
 #include <array>
@@ -45,24 +46,31 @@ class Tensor {
   std::int64_t offset_bytes() const { return offset_bytes_; }
   std::vector<std::int64_t> shape() const;
   std::int64_t element_count() const;
-  std::int64_t size_bytes() const { return element_count() * static_cast<std::int64_t>(trena::size_bytes(dtype_)); }
+  std::int64_t size_bytes() const {
+    return element_count() * static_cast<std::int64_t>(trena::size_bytes(dtype_));
+  }
   std::byte* data() const { return buffer_->data() + offset_bytes_; }
 
   // On the chip: partitions and the free axis (elements per partition).
   std::int64_t partitions() const { return dims_[0].size; }
   std::int64_t free_size() const;
-  std::int64_t free_bytes() const { return free_size() * static_cast<std::int64_t>(trena::size_bytes(dtype_)); }
-  int start_partition() const;              // inside the memory, when the buffer's place is known
-  std::int64_t free_offset_bytes() const;   // of the first element inside its partition, relative to the buffer
+  std::int64_t free_bytes() const {
+    return free_size() * static_cast<std::int64_t>(trena::size_bytes(dtype_));
+  }
+  int start_partition() const;  // inside the memory, when the buffer's place is known
+  std::int64_t free_offset_bytes()
+      const;  // of the first element inside its partition, relative to the buffer
 
-  // The free dimensions with adjacent ones merged where they are contiguous: what an access pattern encodes.
+  // The free dimensions with adjacent ones merged where they are contiguous: what an access pattern
+  // encodes.
   struct FreePattern {
     std::array<Dim, kMaxRank> dims;  // outermost first
     int rank = 0;
     std::int64_t count = 1;
   };
   FreePattern free_pattern() const;
-  bool free_contiguous() const;     // innermost stride is one element and the pattern has one dimension
+  bool free_contiguous()
+      const;  // innermost stride is one element and the pattern has one dimension
   std::int64_t innermost_stride_bytes() const;
 
   const std::shared_ptr<const Indirection>& indirection() const { return indirection_; }
@@ -86,10 +94,11 @@ class Tensor {
 // A data-dependent address: `ap(scalar_offset=…)` and `ap(vector_offset=…, indirect_dim=0)`.
 // Scalar offsets are resolved when the instruction is appended; vector offsets are read by the DMA.
 struct Indirection {
-  Tensor vector_offset;              // [P, 1] int32/uint32 in SBUF: row i of the view takes base row vector_offset[i]
+  Tensor vector_offset;  // [P, 1] int32/uint32 in SBUF: row i of the view takes base row
+                         // vector_offset[i]
   int indirect_dim = 0;
-  std::int64_t row_stride_bytes = 0; // of the indirect dimension of the base tensor
-  std::int64_t row_count = 0;        // of the base tensor: the bound
+  std::int64_t row_stride_bytes = 0;  // of the indirect dimension of the base tensor
+  std::int64_t row_count = 0;         // of the base tensor: the bound
 };
 
 }  // namespace trena

@@ -1,0 +1,318 @@
+#include "trena/isa/tensor/nc_matmul.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "trena/isa/core_state.h"
+#include "trena/isa/tensor/product_work.h"
+#include "trena/memory/rows.h"
+#include "trena/number/tile_product.h"
+
+namespace trena {
+namespace {
+
+bool is_fp32_class(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kTfloat32; }
+bool is_fp8(DType dtype) {
+  return dtype == DType::kFloat8E4m3 || dtype == DType::kFloat8E5m2 ||
+         dtype == DType::kFloat8E4m3fn;
+}
+
+void require_matmul_dtype(const Machine& machine, std::string_view role, const Tensor& tensor) {
+  const std::vector<std::string>& allowed = machine.legality.matmul_dtypes;
+  if (std::find(allowed.begin(), allowed.end(), name(tensor.dtype())) != allowed.end()) {
+    return;
+  }
+  refuse("dtype-refused",
+         {.rule = "the tensor engine multiplies some types only",
+          .here = fmt::format("nc_matmul `{}` is {}", role, tensor.describe()),
+          .limit = fmt::format("{} on {}", fmt::join(allowed, ", "), machine.chip.name),
+          .fix = "cast the tile first (tensor_copy)"});
+}
+
+void require_at_most(std::string_view what, std::int64_t value, std::int64_t limit,
+                     std::string_view fix) {
+  if (value <= limit) {
+    return;
+  }
+  refuse("matmul-size", {.rule = fmt::format("nc_matmul has a largest {}", what),
+                         .here = fmt::format("{}", value),
+                         .limit = fmt::format("{}", limit),
+                         .fix = std::string(fix)});
+}
+
+// The rows of `tensor` (its partitions, or partition × first free dimension in double row) as a
+// product operand.
+TileOperand operand(const Tensor& tensor, std::int64_t plane, std::int64_t planes) {
+  const Tensor::FreePattern pattern = tensor.free_pattern();
+  const std::int64_t column_stride = pattern.dims[pattern.rank - 1].stride_bytes;
+  const std::int64_t plane_stride = planes > 1 ? tensor.dim(1).stride_bytes : 0;
+  return {tensor.dtype(), tensor.data() + plane * plane_stride, tensor.dim(0).stride_bytes,
+          column_stride};
+}
+
+// Free dimensions of one plane that do not merge into one stride need a packed copy.
+bool one_stride(const Tensor& tensor, std::int64_t planes) {
+  const Tensor::FreePattern pattern = tensor.free_pattern();
+  return pattern.rank == 1 || (planes > 1 && pattern.rank == 2);
+}
+
+// A packed copy of the operand, partition-major, `storage` holding its bytes.
+TileOperand packed(const Tensor& tensor, std::int64_t plane, std::int64_t planes,
+                   std::vector<std::byte>& storage) {
+  const auto row_bytes = static_cast<std::size_t>(tensor.free_bytes());
+  storage.resize(row_bytes * static_cast<std::size_t>(tensor.partitions()));
+  for (std::int64_t p = 0; p < tensor.partitions(); ++p) {
+    read_row_bits(tensor, p, storage.data() + static_cast<std::size_t>(p) * row_bytes);
+  }
+  const std::size_t plane_bytes = row_bytes / static_cast<std::size_t>(planes);
+  return {tensor.dtype(), storage.data() + static_cast<std::size_t>(plane) * plane_bytes,
+          static_cast<std::ptrdiff_t>(row_bytes),
+          static_cast<std::ptrdiff_t>(size_bytes(tensor.dtype()))};
+}
+
+}  // namespace
+
+void NcMatmul::check(const Machine& machine) const {
+  require_space(name(), "dst", dst_, {Space::kPsum});
+  require_space(name(), "stationary", stationary_, {Space::kSbuf});
+  require_space(name(), "moving", moving_, {Space::kSbuf});
+  require_same_partitions(name(), "stationary", stationary_, "moving", moving_);
+  require_partition_start(machine, name(), "stationary", stationary_);
+  require_partition_start(machine, name(), "moving", moving_);
+  check_double_row(machine);
+  check_dtypes(machine);
+  check_shapes(machine);
+  check_tiling(machine);
+}
+
+void NcMatmul::check_double_row(const Machine& machine) const {
+  if (!double_row()) {
+    return;
+  }
+  const bool shapes = stationary_.rank() >= 3 && moving_.rank() >= 3 && stationary_.size(1) == 2 &&
+                      moving_.size(1) == 2;
+  if (!machine.legality.matmul_double_row || !shapes || !is_fp8(stationary_.dtype()) ||
+      !is_fp8(moving_.dtype())) {
+    refuse("matmul-double-row",
+           {.rule = "double_row contracts [K, 2, columns] fp8 tiles, from NeuronCore-v3 on",
+            .here = fmt::format("stationary {}, moving {} on {}", stationary_.describe(),
+                                moving_.describe(), machine.chip.name),
+            .limit = "second dimension 2, float8_e4m3 or float8_e5m2"});
+  }
+  if (options_.tile_size && (*options_.tile_size)[1] < machine.core.tensor.columns) {
+    refuse("matmul-double-row",
+           {.rule = "double_row cannot be combined with column tiling",
+            .here = fmt::format("tile_size columns {}", (*options_.tile_size)[1])});
+  }
+}
+
+void NcMatmul::check_dtypes(const Machine& machine) const {
+  require_matmul_dtype(machine, "stationary", stationary_);
+  require_matmul_dtype(machine, "moving", moving_);
+  const DType a = stationary_.dtype();
+  const DType b = moving_.dtype();
+  const bool legacy_and_ocp = (a == DType::kFloat8E4m3 && b == DType::kFloat8E4m3fn) ||
+                              (a == DType::kFloat8E4m3fn && b == DType::kFloat8E4m3);
+  if (is_fp32_class(a) != is_fp32_class(b) || legacy_and_ocp) {
+    refuse("matmul-dtype-pair",
+           {.rule = "float32 and tfloat32 multiply only with each other, and float8_e4m3 never "
+                    "with float8_e4m3fn",
+            .here = fmt::format("stationary {}, moving {}", trena::name(a), trena::name(b)),
+            .fix = "cast one of the tiles"});
+  }
+  const bool result_16bit =
+      dst_.dtype() == DType::kBfloat16 && machine.legality.matmul_result_16bit;
+  const bool moved_bits = options_.transpose && dst_.dtype() == a;
+  if (dst_.dtype() != DType::kFloat32 && !result_16bit && !moved_bits) {
+    refuse("matmul-result-dtype",
+           {.rule = "nc_matmul accumulates float32 in PSUM",
+            .here = fmt::format("dst is {}", dst_.describe()),
+            .limit = machine.legality.matmul_result_16bit ? "float32 or bfloat16" : "float32",
+            .fix = "make dst float32 and cast when copying it out of PSUM"});
+  }
+}
+
+void NcMatmul::check_shapes(const Machine& machine) const {
+  const TensorEngine& engine = machine.core.tensor;
+  require_at_most("number of stationary columns", stationary_columns(),
+                  engine.max_stationary_columns,
+                  "split the stationary tile (nl.tile_size.gemm_stationary_fmax)");
+  const bool result_16bit = size_bytes(dst_.dtype()) == 2;
+  require_at_most("number of moving columns", moving_columns(),
+                  result_16bit
+                      ? std::max(engine.max_moving_columns, engine.max_moving_columns_16bit)
+                      : engine.max_moving_columns,
+                  "split the moving tile (nl.tile_size.gemm_moving_fmax)");
+  if (dst_.partitions() != stationary_columns() || dst_.free_size() != moving_columns()) {
+    refuse("matmul-shape",
+           {.rule = "dst is [stationary columns, moving columns]",
+            .here = fmt::format("dst is {}", dst_.describe()),
+            .limit = fmt::format("[{}, {}]", stationary_columns(), moving_columns())});
+  }
+  const Psum& psum = machine.core.psum;
+  const std::int64_t first = dst_.free_offset_bytes() % psum.bank_bytes;
+  const std::int64_t allowed = psum.bank_bytes * std::max<std::int64_t>(psum.banks_per_result, 1);
+  if (first + dst_.free_bytes() > allowed) {
+    refuse("psum-bank-overflow",
+           {.rule = "the result of one nc_matmul stays inside its PSUM bank",
+            .here = fmt::format("{}: bytes {} to {} of the bank", dst_.describe(), first,
+                                first + dst_.free_bytes()),
+            .limit = fmt::format("{} bytes per partition", allowed),
+            .fix = "use at most 512 float32 columns per bank, starting at the bank's start"});
+  }
+}
+
+void NcMatmul::check_tiling(const Machine& machine) const {
+  if (!options_.tile_size && !options_.tile_position) {
+    return;
+  }
+  const TensorEngine& engine = machine.core.tensor;
+  const auto allowed = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
+    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+  };
+  const auto size =
+      options_.tile_size.value_or(std::array<std::int64_t, 2>{engine.rows, engine.columns});
+  const auto position = options_.tile_position.value_or(std::array<std::int64_t, 2>{0, 0});
+  const bool sizes_exist =
+      (size[0] == engine.rows || allowed(engine.row_tile_sizes, size[0])) &&
+      (size[1] == engine.columns || allowed(engine.column_tile_sizes, size[1]));
+  const bool aligned = sizes_exist && position[0] % size[0] == 0 && position[1] % size[1] == 0 &&
+                       position[0] < engine.rows && position[1] < engine.columns;
+  if (options_.tile_size && options_.tile_position && aligned &&
+      stationary_.partitions() <= size[0] && stationary_columns() <= size[1]) {
+    return;
+  }
+  refuse("matmul-tiling",
+         {.rule = "tile_position and tile_size come together; the position is a multiple of the "
+                  "size; the tile holds "
+                  "the stationary operand",
+          .here = fmt::format("position ({}), size ({}), stationary {}", fmt::join(position, ", "),
+                              fmt::join(size, ", "), stationary_.describe()),
+          .limit = fmt::format("row sizes {}, {}; column sizes {}, {}",
+                               fmt::join(engine.row_tile_sizes, ", "), engine.rows,
+                               fmt::join(engine.column_tile_sizes, ", "), engine.columns)});
+}
+
+void NcMatmul::access(AccessList& list) const {
+  list.read(stationary_);
+  list.read(moving_);
+  const bool overwrites =
+      options_.accumulate == false || (options_.transpose && dst_.dtype() != DType::kFloat32);
+  list.add(dst_, overwrites ? AccessKind::kWrite : AccessKind::kAccumulate);
+}
+
+void NcMatmul::multiply(bool accumulate, float* out, std::int64_t out_row_floats) const {
+  std::vector<std::byte> stationary_bytes;
+  std::vector<std::byte> moving_bytes;
+  const std::int64_t planes = rows_per_partition();
+  for (std::int64_t plane = 0; plane < planes; ++plane) {
+    const TileOperand stationary = one_stride(stationary_, planes)
+                                       ? operand(stationary_, plane, planes)
+                                       : packed(stationary_, plane, planes, stationary_bytes);
+    const TileOperand moving = one_stride(moving_, planes)
+                                   ? operand(moving_, plane, planes)
+                                   : packed(moving_, plane, planes, moving_bytes);
+    tile_product(stationary, moving, static_cast<std::size_t>(stationary_.partitions()),
+                 static_cast<std::size_t>(stationary_columns()),
+                 static_cast<std::size_t>(moving_columns()), out, out_row_floats,
+                 accumulate || plane > 0);
+  }
+}
+
+// Transpose mode: moving is the identity; dst[m, n] = stationary[n, m], bits unchanged (hw.md
+// §3.2).
+void NcMatmul::move_bits() const {
+  const std::size_t width = size_bytes(stationary_.dtype());
+  const auto columns = static_cast<std::size_t>(stationary_columns());
+  std::vector<std::byte> row(columns * width);
+  std::vector<std::byte> transposed(static_cast<std::size_t>(dst_.free_size()) * width * columns);
+  const auto dst_row_bytes = static_cast<std::size_t>(dst_.free_size()) * width;
+  for (std::int64_t p = 0; p < stationary_.partitions(); ++p) {
+    read_row_bits(stationary_, p, row.data());
+    for (std::size_t m = 0; m < columns; ++m) {
+      std::copy_n(row.data() + m * width, width,
+                  transposed.data() + m * dst_row_bytes + static_cast<std::size_t>(p) * width);
+    }
+  }
+  for (std::size_t m = 0; m < columns; ++m) {
+    write_row_bits(dst_, static_cast<std::int64_t>(m), transposed.data() + m * dst_row_bytes);
+  }
+}
+
+void NcMatmul::execute(CoreState& core) const {
+  const bool exact_transpose =
+      options_.transpose && core.machine().legality.matmul_transpose_exact &&
+      dst_.dtype() == stationary_.dtype() && dst_.free_size() == stationary_.partitions();
+  if (exact_transpose) {
+    move_bits();
+    return;
+  }
+  const bool direct = dst_.dtype() == DType::kFloat32 && dst_.free_contiguous();
+  WrittenBits& by_matmul = *dst_.buffer()->matmul_written;
+  bool any = options_.accumulate.value_or(false);
+  bool all = any;
+  if (!options_.accumulate) {
+    all = true;
+    for_each_run(dst_, [&](std::size_t offset, std::size_t length) {
+      any = any || by_matmul.any(offset, length);
+      all = all && by_matmul.covers(offset, length);
+    });
+  }
+  if (direct && any == all) {
+    multiply(all, reinterpret_cast<float*>(dst_.data()),
+             dst_.dim(0).stride_bytes / static_cast<std::int64_t>(sizeof(float)));
+  } else {
+    accumulate_per_location();
+  }
+  for_each_run(dst_,
+               [&](std::size_t offset, std::size_t length) { by_matmul.mark(offset, length); });
+}
+
+// The general case: some locations of dst add and others overwrite, or dst is not a plain float32
+// block.
+void NcMatmul::accumulate_per_location() const {
+  const std::int64_t columns = dst_.free_size();
+  std::vector<float> product(static_cast<std::size_t>(dst_.partitions() * columns));
+  multiply(false, product.data(), columns);
+  const WrittenBits& by_matmul = *dst_.buffer()->matmul_written;
+  const std::size_t width = size_bytes(dst_.dtype());
+  std::vector<float> old(static_cast<std::size_t>(columns));
+  std::vector<char> adds;
+  if (!options_.accumulate) {
+    for_each_run(dst_, [&](std::size_t offset, std::size_t length) {
+      for (std::size_t byte = 0; byte < length; byte += width) {
+        adds.push_back(by_matmul.test(offset + byte) ? 1 : 0);
+      }
+    });
+  } else {
+    adds.assign(product.size(), *options_.accumulate ? 1 : 0);
+  }
+  for (std::int64_t p = 0; p < dst_.partitions(); ++p) {
+    read_row(dst_, p, old.data());
+    float* row = product.data() + p * columns;
+    for (std::int64_t i = 0; i < columns; ++i) {
+      if (adds[static_cast<std::size_t>(p * columns + i)] != 0) {
+        row[i] += old[static_cast<std::size_t>(i)];
+      }
+    }
+    write_row(dst_, p, row);
+  }
+}
+
+Cost NcMatmul::cost(const Machine& machine) const {
+  const DType widest = size_bytes(stationary_.dtype()) >= size_bytes(moving_.dtype())
+                           ? stationary_.dtype()
+                           : moving_.dtype();
+  return product_cost(machine, {.contraction = stationary_.partitions() * rows_per_partition(),
+                                .stationary_columns = stationary_columns(),
+                                .moving_columns = moving_columns(),
+                                .dtype = widest,
+                                .transpose = options_.transpose,
+                                .onezero = options_.stationary_onezero || options_.moving_onezero,
+                                .double_row = double_row()});
+}
+
+}  // namespace trena

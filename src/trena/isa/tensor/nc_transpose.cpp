@@ -1,0 +1,111 @@
+#include "trena/isa/tensor/nc_transpose.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "trena/isa/core_state.h"
+#include "trena/isa/stream.h"
+#include "trena/isa/tensor/product_work.h"
+#include "trena/memory/rows.h"
+#include "trena/number/convert.h"
+
+namespace trena {
+
+EngineKind NcTranspose::engine(const Machine& machine) const {
+  if (engine_) {
+    return resolve_engine(machine, name(), engine_);
+  }
+  const std::int64_t block = machine.core.sbuf.quadrant_partitions;
+  const bool vector_block = data_.partitions() <= block && data_.free_size() <= block;
+  const bool tensor_places = data_.space() == Space::kSbuf && dst_.space() == Space::kPsum;
+  return vector_block || !tensor_places ? EngineKind::kVector : EngineKind::kTensor;
+}
+
+void NcTranspose::check(const Machine& machine) const {
+  const bool on_tensor = engine(machine) == EngineKind::kTensor;
+  if (on_tensor) {
+    require_space(name(), "data", data_, {Space::kSbuf});
+    require_space(name(), "dst", dst_, {Space::kPsum});
+  } else {
+    require_space(name(), "data", data_, {Space::kSbuf, Space::kPsum});
+    require_space(name(), "dst", dst_, {Space::kSbuf, Space::kPsum});
+  }
+  const std::int64_t limit =
+      on_tensor ? machine.core.tensor.rows : machine.core.sbuf.quadrant_partitions;
+  if (data_.partitions() > limit || data_.free_size() > limit) {
+    refuse("transpose-size",
+           {.rule = fmt::format("nc_transpose on the {} engine has a largest tile",
+                                trena::name(engine(machine))),
+            .here = data_.describe(),
+            .limit = fmt::format("[{}, {}]", limit, limit),
+            .fix = "transpose smaller tiles, or use the tensor engine (SBUF to PSUM)"});
+  }
+  if (dst_.partitions() != data_.free_size() || dst_.free_size() != data_.partitions()) {
+    refuse("transpose-shape",
+           {.rule = "dst is [free size, partitions] of data",
+            .here = fmt::format("data is {}, dst is {}", data_.describe(), dst_.describe()),
+            .limit = fmt::format("[{}, {}]", data_.free_size(), data_.partitions())});
+  }
+  if (dst_.dtype() != data_.dtype()) {
+    refuse("transpose-dtype",
+           {.rule = "nc_transpose keeps the dtype",
+            .here = fmt::format("data is {}, dst is {}", data_.describe(), dst_.describe()),
+            .limit = std::string(trena::name(data_.dtype()))});
+  }
+  require_partition_start(machine, name(), "data", data_);
+  require_partition_start(machine, name(), "dst", dst_);
+}
+
+void NcTranspose::access(AccessList& list) const {
+  list.read(data_);
+  list.write(dst_);
+}
+
+void NcTranspose::execute(CoreState& core) const {
+  const std::size_t width = size_bytes(data_.dtype());
+  const auto rows = static_cast<std::size_t>(data_.partitions());
+  const auto columns = static_cast<std::size_t>(data_.free_size());
+  std::vector<std::byte> in(rows * columns * width);
+  for (std::size_t p = 0; p < rows; ++p) {
+    read_row_bits(data_, static_cast<std::int64_t>(p), in.data() + p * columns * width);
+  }
+  // On NeuronCore-v2 the tensor engine multiplies by the identity: 0·Inf and 0·NaN poison a whole
+  // output row.
+  const bool multiplies = engine(core.machine()) == EngineKind::kTensor &&
+                          !core.machine().legality.matmul_transpose_exact &&
+                          info(data_.dtype()).is_float;
+  std::vector<std::byte> out(rows * width);
+  for (std::size_t c = 0; c < columns; ++c) {
+    bool poisoned = false;
+    for (std::size_t p = 0; p < rows; ++p) {
+      const std::byte* element = in.data() + (p * columns + c) * width;
+      copy_row(width, element, 0, out.data() + p * width, 0, 1);
+      poisoned = poisoned || (multiplies && !std::isfinite(to_float(data_.dtype(), element)));
+    }
+    for (std::size_t p = 0; poisoned && p < rows; ++p) {
+      from_float(data_.dtype(), std::nanf(""), out.data() + p * width);
+    }
+    write_row_bits(dst_, static_cast<std::int64_t>(c), out.data());
+  }
+}
+
+Cost NcTranspose::cost(const Machine& machine) const {
+  if (engine(machine) == EngineKind::kTensor) {
+    // The data is the stationary operand, an identity of as many columns as data has partitions
+    // moves through.
+    return product_cost(
+        machine, {.contraction = data_.partitions(),
+                  .stationary_columns = data_.free_size(),
+                  .moving_columns = data_.partitions(),
+                  .dtype = size_bytes(data_.dtype()) == 4 ? DType::kFloat32 : DType::kBfloat16,
+                  .transpose = true});
+  }
+  const VectorEngine& vector = machine.core.vector;
+  Cost cost = stream_cost(machine, EngineKind::kVector, vector.transpose, data_.free_size(), {});
+  cost.interval = machine.ticks(EngineKind::kVector, vector.transpose_issue_cycles);
+  return cost;
+}
+
+}  // namespace trena

@@ -1,0 +1,49 @@
+#include "trena/isa/tensor/product_work.h"
+
+#include <algorithm>
+
+namespace trena {
+namespace {
+
+int passes(const TensorEngine& engine, const ProductShape& shape) {
+  if (shape.dtype != DType::kFloat32) {
+    return 1;
+  }
+  if (shape.transpose) {
+    return static_cast<int>(engine.fp32_passes_transpose);
+  }
+  return static_cast<int>(shape.onezero ? engine.fp32_passes_onezero : engine.fp32_passes);
+}
+
+}  // namespace
+
+Cost product_cost(const Machine& machine, const ProductShape& shape) {
+  const TensorEngine& engine = machine.core.tensor;
+  const bool fp32 = shape.dtype == DType::kFloat32;
+  const double load_cycles_per_column = !fp32 ? engine.stationary_cycles_per_column
+                                        : shape.transpose
+                                            ? engine.stationary_cycles_per_column_fp32_transpose
+                                            : engine.stationary_cycles_per_column_fp32;
+  const double move_cycles_per_column =
+      fp32 ? engine.moving_cycles_per_column_fp32 : engine.moving_cycles_per_column;
+  const auto streamed =
+      static_cast<double>(std::max(shape.moving_columns, engine.min_moving_columns));
+
+  Cost cost;
+  cost.tensor.passes = passes(engine, shape);
+  cost.tensor.load_stationary = machine.ticks(
+      EngineKind::kTensor, static_cast<double>(shape.stationary_columns) * load_cycles_per_column);
+  cost.tensor.multiply_moving =
+      machine.ticks(EngineKind::kTensor, streamed * move_cycles_per_column);
+  const std::int64_t rows_used =
+      shape.double_row ? shape.contraction / engine.double_row_depth : shape.contraction;
+  cost.tensor.active_area = static_cast<double>(rows_used * shape.stationary_columns) /
+                            static_cast<double>(engine.rows * engine.columns);
+  cost.activity.multiply_accumulates =
+      shape.contraction * shape.stationary_columns * shape.moving_columns;
+  cost.activity.matmul_dtype = shape.dtype;
+  cost.activity.transpose = shape.transpose;
+  return cost;
+}
+
+}  // namespace trena
