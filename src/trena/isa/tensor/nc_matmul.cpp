@@ -21,14 +21,13 @@ bool is_fp8(DType dtype) {
 }
 
 void require_matmul_dtype(const Machine& machine, std::string_view role, const Tensor& tensor) {
-  const std::vector<std::string>& allowed = machine.legality.matmul_dtypes;
-  if (std::find(allowed.begin(), allowed.end(), name(tensor.dtype())) != allowed.end()) {
+  if (machine.legality.matmul_dtypes.contains(tensor.dtype())) {
     return;
   }
   refuse("dtype-refused",
          {.rule = "the tensor engine multiplies some types only",
           .here = fmt::format("nc_matmul `{}` is {}", role, tensor.describe()),
-          .limit = fmt::format("{} on {}", fmt::join(allowed, ", "), machine.chip.name),
+          .limit = fmt::format("{} on {}", fmt::join(names(machine.legality.matmul_dtypes), ", "), machine.chip.name),
           .fix = "cast the tile first (tensor_copy)"});
 }
 
