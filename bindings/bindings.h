@@ -8,6 +8,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <nanobind/stl/pair.h>
+
 #include <memory>
 #include <optional>
 

@@ -158,6 +158,17 @@ void require_dtype(std::string_view instruction, std::string_view role, const Te
           .fix = "cast the tensor first"});
 }
 
+std::vector<std::string_view> names(const DTypeSet& dtypes) {
+  std::vector<std::string_view> result;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (dtypes.contains(dtype)) {
+      result.push_back(name(dtype));
+    }
+  }
+  return result;
+}
+
 void require_compute_dtype(std::string_view instruction, std::string_view role,
                            const Tensor& tensor) {
   const DTypeInfo& type = info(tensor.dtype());

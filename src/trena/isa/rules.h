@@ -53,6 +53,8 @@ void require_not_both_psum(std::string_view instruction, std::string_view role_a
 // `dtype-refused`: the engine has no datapath for this type.
 void require_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
+// The names of a set, for messages.
+std::vector<std::string_view> names(const DTypeSet& dtypes);
 // Refuses the host-only 64-bit types and the packed x4 types.
 void require_compute_dtype(std::string_view instruction, std::string_view role,
                            const Tensor& tensor);

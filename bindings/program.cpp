@@ -1,0 +1,86 @@
+// Program and Run: launching, placing, timing. What Python sees of a Run is plain data (run.h names and units).
+#include <nanobind/ndarray.h>
+
+#include "bindings.h"
+#include "objects.h"
+#include "trena/core/run.h"
+
+namespace trena::bindings {
+namespace {
+
+Space space_from(std::string_view text) {
+  for (const Space space : {Space::kHbm, Space::kSbuf, Space::kPsum}) {
+    if (name(space) == text) {
+      return space;
+    }
+  }
+  throw Error(ErrorKind::kUsage, "unknown-memory",
+              {.rule = "a tensor lives in hbm, sbuf or psum", .here = std::string(text)});
+}
+
+BufferRole role_from(std::string_view text) {
+  if (text == "shared") {
+    return BufferRole::kShared;
+  }
+  if (text == "constant") {
+    return BufferRole::kConstant;
+  }
+  return text == "input" ? BufferRole::kInput : BufferRole::kLocal;
+}
+
+Tensor make_tensor(Program& program, int core, std::string_view space, const DTypeObject& dtype,
+                   const std::vector<std::int64_t>& shape, std::string_view label,
+                   std::optional<std::pair<int, std::int64_t>> address, std::string_view role) {
+  mark_position(program);
+  BufferRequest request;
+  request.space = space_from(space);
+  request.dtype = dtype.value;
+  request.shape = shape;
+  request.name = label;
+  request.role = role_from(role);
+  if (address) {
+    request.address = Address{address->first, address->second};
+  }
+  return program.make_tensor(core, request);
+}
+
+// The caller's bytes, kept alive by the tensor. A read-only array must be copied by the caller first.
+Tensor make_external(Program& program, nb::object array, const DTypeObject& dtype,
+                     const std::vector<std::int64_t>& shape, std::string_view label, std::string_view role) {
+  auto view = std::make_shared<Py_buffer>();
+  if (PyObject_GetBuffer(array.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) {
+    throw nb::python_error();
+  }
+  std::shared_ptr<void> owner(view.get(), [view](void*) {
+    nb::gil_scoped_acquire gil;
+    PyBuffer_Release(view.get());
+  });
+  Tensor tensor = program.make_external(dtype.value, shape, label, static_cast<std::byte*>(view->buf), owner,
+                                        role_from(role));
+  if (tensor.buffer()->size_bytes() > view->len) {
+    throw Error(ErrorKind::kUsage, "external-size",
+                {.rule = "an argument's bytes hold its shape",
+                 .here = std::to_string(view->len) + " bytes",
+                 .limit = std::to_string(tensor.buffer()->size_bytes()) + " bytes"});
+  }
+  return tensor;
+}
+
+}  // namespace
+
+void bind_program(nb::module_& module) {
+  nb::class_<Program>(module, "Program")
+      .def("__init__", [](Program* self, const Machine& machine, int cores, bool values) {
+        new (self) Program(machine, cores, ProgramOptions{values});
+      }, "machine"_a, "cores"_a = 1, "values"_a = true)
+      .def_prop_ro("machine", &Program::machine, nb::rv_policy::reference_internal)
+      .def_prop_ro("core_count", &Program::core_count)
+      .def_prop_ro("instruction_count", &Program::instruction_count)
+      .def("tensor", make_tensor, "core"_a, "space"_a, "dtype"_a, "shape"_a, "name"_a = "", "address"_a = nb::none(),
+           "role"_a = "local")
+      .def("external", make_external, "array"_a, "dtype"_a, "shape"_a, "name"_a = "", "role"_a = "input")
+      .def("begin", [](Program& self, int core) { set_current_tracer({&self, core}); }, "core"_a = 0)
+      .def("end", [](Program&) { set_current_tracer({}); });
+}
+
+}  // namespace trena::bindings
