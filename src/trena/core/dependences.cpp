@@ -22,6 +22,9 @@ bool conflicts(AccessKind earlier, AccessKind later) {
 
 void Dependences::visit(std::uint32_t item, EngineKind engine, bool dma, const Access& access) {
   const Buffer& buffer = *access.tensor->buffer();
+  if (!written_[buffer.id]) {
+    return;
+  }
   const Pending current{item, engine, dma, access.kind, region_of(*access.tensor)};
   History& history = histories_[&buffer];
   if (buffer.on_chip() || buffer.rows <= kRowsPerBlock) {

@@ -16,6 +16,9 @@ namespace trena {
 // Fed with the items of one core in program order; answers with the earlier items each must wait for.
 class Dependences {
  public:
+  // `written[id]`: some instruction writes buffer `id`. Buffers that are only read order nothing.
+  explicit Dependences(std::vector<bool> written) : written_(std::move(written)) {}
+
   // Calls `wait(earlier item)` for every direct predecessor of `item`, possibly more than once.
   template <typename Wait>
   void add(std::uint32_t item, EngineKind engine, bool dma, const AccessList& accesses, Wait&& wait) {
@@ -45,6 +48,7 @@ class Dependences {
   void visit(std::uint32_t item, EngineKind engine, bool dma, const Access& access);
   void visit_bucket(Bucket& bucket, const Pending& access);
 
+  std::vector<bool> written_;
   std::unordered_map<const Buffer*, History> histories_;
   std::vector<std::uint32_t> found_;
 };

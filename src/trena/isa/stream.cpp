@@ -5,23 +5,16 @@
 namespace trena {
 namespace {
 
-struct Issue {
-  double minimum_cycles;
-  double overhead_cycles;
-};
-
-Issue issue_of(const Machine& machine, EngineKind engine) {
-  const Core& core = machine.core;
+const StreamEngine& stream_engine(const Machine& machine, EngineKind engine) {
   switch (engine) {
     case EngineKind::kVector:
-      return {core.vector.min_issue_cycles, core.vector.issue_overhead_cycles};
+      return machine.core.vector;
     case EngineKind::kScalar:
-      return {core.scalar.min_issue_cycles, core.scalar.issue_overhead_cycles};
+      return machine.core.scalar;
     case EngineKind::kGpsimd:
-      return {core.gpsimd.min_issue_cycles, core.gpsimd.issue_overhead_cycles};
+      return machine.core.gpsimd;
     default:
-      throw Error(ErrorKind::kInternal, "internal",
-                  {.rule = "only vector, scalar and gpsimd stream elements"});
+      throw Error(ErrorKind::kInternal, "internal", {.rule = "only vector, scalar and gpsimd stream elements"});
   }
 }
 
@@ -63,10 +56,8 @@ Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law
     stretch = std::max(stretch, stride_stretch(machine, *tensor));
   }
   const double work = law.work_cycles(static_cast<double>(elements)) * stretch;
-  const Issue issue = issue_of(machine, engine);
   Cost cost;
-  cost.interval =
-      machine.ticks(engine, std::max(issue.minimum_cycles, work) + issue.overhead_cycles);
+  cost.interval = machine.ticks(engine, stream_engine(machine, engine).issue_cycles(work));
   cost.completion = machine.ticks(engine, law.offset_cycles + work + extra_completion_cycles);
   cost.activity.elements = elements;
   return cost;
