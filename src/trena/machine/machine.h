@@ -44,8 +44,8 @@ inline constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
 // The time of one streaming instruction: its result is committed after
 //     offset_cycles + cycles_per_element x N      (N = elements per partition, see each law)
-// cycles of its engine; StreamEngine says when the next independent one may start (hw.md §2.1,
-// §2.4).
+// cycles of its engine; StreamEngine says when the next independent one may start
+// (hw.md §2.1, §2.4).
 struct StreamLaw {
   double offset_cycles = kAbsent;
   double cycles_per_element = kAbsent;
@@ -94,25 +94,22 @@ struct Hbm {
 
 // hw.md §1.8: current ramp of the PE array, and the slower limit of the power budget.
 struct TensorThrottle {
-  bool ramp = false;           // is there a current ramp at all
-  double floor = kAbsent;      // rate after idle, as a part of full rate
-  double ramp_ns = kAbsent;    // busy time until full rate is allowed
-  double window_ns = kAbsent;  // utilisation is judged over this long
-  double threshold = kAbsent;  // utilisation below which the cap returns
-  bool counts_array_area =
-      false;  // utilisation = duty x rows used x columns used, rather than duty alone
-  double sustained_level = kAbsent;       // average rate allowed under dense work; 1 = no limit
+  bool ramp = false;                 // is there a current ramp at all
+  double floor = kAbsent;            // rate after idle, as a part of full rate
+  double ramp_ns = kAbsent;          // busy time until full rate is allowed
+  double window_ns = kAbsent;        // utilisation is judged over this long
+  double threshold = kAbsent;        // utilisation below which the cap returns
+  bool counts_array_area = false;    // utilisation is duty x rows x columns in use, not duty alone
+  double sustained_level = kAbsent;  // average rate allowed under dense work; 1 = no limit
   double sustained_window_ns = kAbsent;   // averaged over this long
   double sustained_restore_ns = kAbsent;  // idle time that restores the full budget
 };
 
-// hw.md §1.2, §1.3, §2.2, §2.7. A product is (LDWEIGHTS, MATMUL) once or, for fp32, `fp32_passes`
-// times:
-//   LDWEIGHTS = load_fixed + (columns x stationary_cycles_per_column* + load_throttled) / limit
-//   MATMUL    = matmul_fixed + (max(min_moving_columns, columns) x moving_cycles_per_column* +
-//   matmul_throttled) / limit
-// where limit is the momentary rate of TensorThrottle; the next weights load behind the running
-// MATMUL.
+// hw.md §1.2, §1.3, §2.2, §2.7. A product is (LDWEIGHTS, MATMUL) once or, for fp32, in passes:
+//   LDWEIGHTS = load_fixed + (columns x stationary_cycles_per_column + load_throttled) / limit
+//   MATMUL    = matmul_fixed + (service + matmul_throttled) / limit
+//   service   = max(min_moving_columns, columns) x moving_cycles_per_column
+// where limit is the momentary rate of TensorThrottle. The next weights load behind a MATMUL.
 struct TensorEngine {
   double clock_ghz = kAbsent;
   std::int64_t rows = 0;     // contraction, = partitions of the operands
@@ -140,11 +137,9 @@ struct TensorEngine {
   double min_issue_cycles = kAbsent;
   double sector_cycles = kAbsent;  // as in StreamEngine
 
-  std::int64_t double_row_depth =
-      0;                      // values contracted per cell and cycle with fp8 double row; 1 = none
-  std::int64_t mx_depth = 0;  // the same for MX; 1 = none
-  std::int64_t transpose_overlap =
-      0;  // transposes that stream at once with another product; 1 = none
+  std::int64_t double_row_depth = 0;  // values a cell contracts per cycle, fp8 double row; 1 = none
+  std::int64_t mx_depth = 0;          // the same for MX; 1 = none
+  std::int64_t transpose_overlap = 0;  // transposes and products streaming at once; 1 = in turn
   std::vector<std::int64_t> row_tile_sizes;
   std::vector<std::int64_t> column_tile_sizes;
   std::int64_t accumulation_groups = 0;  // outstanding at once
@@ -154,12 +149,10 @@ struct TensorEngine {
 // hw.md §2.3, §2.4. "16-bit" means every tensor of the instruction is 16-bit (v4: or fp8), in SBUF
 // unless said, innermost contiguous: the fast modes of the vector engine.
 struct VectorEngine : StreamEngine {
-  double operand_cycles = kAbsent;      // completion, per [P,1] operand read
-  double tensor_seed_cycles = kAbsent;  // completion of a scan whose initial value is a tensor
-  double accumulator_cycles =
-      kAbsent;  // reading an accumulator out at the end (tensor_scalar_reduce)
-  double transpose_issue_cycles =
-      kAbsent;  // one 32x32 block, same quadrant pair as the block before
+  double operand_cycles = kAbsent;           // completion, per [P,1] operand read
+  double tensor_seed_cycles = kAbsent;       // completion of a scan seeded by a tensor
+  double accumulator_cycles = kAbsent;       // reading an accumulator out (tensor_scalar_reduce)
+  double transpose_issue_cycles = kAbsent;   // one 32x32 block, quadrant pair as the block before
   double transpose_switch_cycles = kAbsent;  // the same after another quadrant pair
 
   StreamLaw copy;             // tensor_copy, tensor_scalar: SBUF to SBUF, any types
@@ -208,8 +201,7 @@ struct ScalarEngine : StreamEngine {
   StreamLaw activation_16bit;  // every tensor 16-bit (v4: or fp8)
   StreamLaw silu;
 
-  // Functions that are resident together: set name -> function names. A function belongs to one
-  // set.
+  // Functions that are resident together: set -> functions. A function belongs to one set.
   std::map<std::string, std::vector<std::string>> tables;
 };
 
@@ -287,8 +279,7 @@ struct Psum {
   std::int64_t partition_bytes() const { return banks * bank_bytes; }
 };
 
-// One way of producing descriptors: from trigger to first packet and between triggers (hw.md §1.7,
-// §2.5).
+// One way of producing descriptors (hw.md §1.7, §2.5).
 struct DmaMode {
   double issue_ns = kAbsent;     // between two DMA instructions of one queue
   double dispatch_ns = kAbsent;  // trigger to first packet
@@ -305,9 +296,8 @@ struct Dma {
   double packet_bytes_per_ns = kAbsent;  // rate of its bytes after the head
   std::int64_t head_bytes = 0;           // the first bytes of a packet ...
   double head_bytes_per_ns = kAbsent;    // ... move at this rate
-  double engine_bytes_per_ns =
-      kAbsent;  // one engine at its best, as documented: the "ideal" of load_base_ns
-  std::int64_t packet_bytes = 0;  // longer descriptors of compute rings are cut into these
+  double engine_bytes_per_ns = kAbsent;  // one engine at its best: the "ideal" of load_base_ns
+  std::int64_t packet_bytes = 0;         // longer descriptors of compute rings are cut into these
   std::int64_t collective_packet_bytes = 0;  // the same for collective rings
   std::int64_t in_flight_per_queue = 0;      // DMA instructions
   std::int64_t service_classes = 0;          // priorities; 1 = round robin only
@@ -317,8 +307,8 @@ struct Dma {
   DmaMode hardware;  // hardware descriptors (hwdge)
   DmaMode prepared;  // descriptors written before the run (dge none)
 
-  // An isolated transfer: base + scale x (bytes of the busiest engine /
-  // engine_achievable_bytes_per_ns).
+  // Payload of an isolated transfer: base + scale x (bytes of the busiest engine /
+  // engine_bytes_per_ns). Streams follow packet_time_ns instead.
   double load_base_ns = kAbsent;
   double load_scale = kAbsent;
   double store_base_ns = kAbsent;
@@ -339,8 +329,7 @@ struct Dma {
   }
 };
 
-// hw.md §2.5 (readiness gaps), §7.11: from the last semaphore to the start of the waiting
-// instruction.
+// From operands ready to the start of the waiting instruction (hw.md §2.5, §7.11).
 struct Sync {
   double same_engine_ns = kAbsent;
   double copy_ns = kAbsent;
@@ -348,7 +337,7 @@ struct Sync {
   double compute_ns = kAbsent;
   double dma_issue_ns = kAbsent;  // an engine's result to the DMA instruction that needs it
   double dma_to_engine_ns =
-      kAbsent;  // end of a transfer to the engine instruction that needs it, in all
+      kAbsent;  // last byte to its consumer, where DmaMode says nothing better
 };
 
 struct Core {
