@@ -332,6 +332,45 @@ TEST(ContentHash, FollowsValuesAndNothingElse) {
   EXPECT_EQ(before, content_hash(trn2));
 }
 
+// docs/describe-a-chip.md: its overrides apply, and its lines work in a copy of trn2's file.
+TEST(DescribeAChip, OverridesOfThePageApply) {
+  const std::string page = text_of(TRENA_SOURCE_DIR "/docs/describe-a-chip.md");
+  Machine trn2 = machine("trn2");
+  for (std::size_t at = page.find("--set "); at != std::string::npos;
+       at = page.find("--set ", at)) {
+    at += 6;
+    const std::string word = page.substr(at, page.find_first_of(" \n`", at) - at);
+    if (word.find('=') != std::string::npos) {
+      set_value(trn2, word);
+    }
+  }
+  EXPECT_EQ(trn2.overrides.size(), 4u);
+}
+
+TEST(DescribeAChip, LinesOfThePageFormAChip) {
+  std::istringstream page(text_of(TRENA_SOURCE_DIR "/docs/describe-a-chip.md"));
+  std::string chip = text_of(kHardware + "/trainium2.toml");
+  std::string section;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.substr(0, 3) == "```") {
+      inside = line == "```toml";
+    } else if (inside && line.substr(0, 1) == "[") {
+      section = line;
+    } else if (inside && !line.empty()) {
+      const std::string start = "\n" + line.substr(0, line.find(" = ") + 3);
+      const std::size_t from = chip.find(start, chip.find(section)) + 1;
+      chip.replace(from, chip.find('\n', from) - from, line);
+    }
+  }
+  const Machine wide = load_machine_text(chip, "wide.toml");
+  EXPECT_EQ(wide.chip.name, "wide");
+  EXPECT_EQ(wide.core.sbuf.partition_kib, 256);
+  EXPECT_EQ(wide.core.vector.clock_ghz, 1.2);
+  EXPECT_EQ(wide.core.vector.reciprocal.cycles_per_element, 1);
+  EXPECT_EQ(wide.core.scalar.clock_ghz, 1.2);
+}
+
 // A member without a row would never be read: count the bytes that the rows cover. Every figure of
 // these structs is 8 bytes wide.
 TEST(Schema, CoversEveryMember) {

@@ -40,7 +40,7 @@ bool Legality::allows(std::string_view instruction, EngineKind engine) const {
 const FigureSource& Machine::source_of(std::string_view key) const {
   const auto found = sources.find(key);
   if (found == sources.end()) {
-    throw Error(ErrorKind::kInternal, "machine-source-unknown",
+    throw Error(ErrorKind::kInternal, "internal",
                 {.rule = "every figure has a source under its dotted key",
                  .here = fmt::format("{} has no figure {}", chip.name, key),
                  .limit = {},
