@@ -113,6 +113,14 @@ void ReadContiguous(DType dtype, const std::byte* source, std::size_t count, flo
   }
 }
 
+void ReadRows(DType dtype, const std::byte* source, std::ptrdiff_t row_stride, std::size_t rows,
+              std::size_t columns, float* out, std::size_t out_pitch) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    ReadContiguous(dtype, source + static_cast<std::ptrdiff_t>(row) * row_stride, columns,
+                   out + row * out_pitch);
+  }
+}
+
 void WriteContiguous(DType dtype, const float* values, std::size_t count, std::byte* destination) {
   using std::uint8_t, std::uint16_t, std::uint32_t;
   switch (dtype) {
@@ -173,6 +181,7 @@ namespace trena {
 namespace {
 
 HWY_EXPORT(ReadContiguous);
+HWY_EXPORT(ReadRows);
 HWY_EXPORT(WriteContiguous);
 
 // Elements per step of a strided row; the copy stays in the first-level cache.
@@ -369,6 +378,20 @@ void read_row(DType dtype, const std::byte* source, std::ptrdiff_t stride_bytes,
                 [&](const std::byte* chunk, std::size_t first, std::size_t length) {
                   HWY_DYNAMIC_DISPATCH(ReadContiguous)(dtype, chunk, length, out + first);
                 });
+}
+
+void read_rows(DType dtype, const std::byte* source, std::ptrdiff_t row_stride_bytes,
+               std::ptrdiff_t column_stride_bytes, std::size_t rows, std::size_t columns,
+               float* out, std::size_t out_pitch) {
+  refuse_packed(dtype);
+  if (column_stride_bytes == static_cast<std::ptrdiff_t>(size_bytes(dtype))) {
+    HWY_DYNAMIC_DISPATCH(ReadRows)(dtype, source, row_stride_bytes, rows, columns, out, out_pitch);
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    read_row(dtype, source + static_cast<std::ptrdiff_t>(row) * row_stride_bytes,
+             column_stride_bytes, columns, out + row * out_pitch);
+  }
 }
 
 void write_row(DType dtype, const float* values, std::byte* destination,

@@ -27,6 +27,11 @@ void read_row(DType dtype, const std::byte* source, std::ptrdiff_t stride_bytes,
 void write_row(DType dtype, const float* values, std::byte* destination,
                std::ptrdiff_t stride_bytes, std::size_t count);
 
+// `rows` rows of `columns` elements, into rows `out_pitch` floats apart.
+void read_rows(DType dtype, const std::byte* source, std::ptrdiff_t row_stride_bytes,
+               std::ptrdiff_t column_stride_bytes, std::size_t rows, std::size_t columns,
+               float* out, std::size_t out_pitch);
+
 // Exact integer rows. Reading: integers keep their value (int64 saturates), floats round as fp ->
 // int32 does. Writing: saturates to the destination's range; a float destination rounds once.
 void read_row_int32(DType dtype, const std::byte* source, std::ptrdiff_t stride_bytes,

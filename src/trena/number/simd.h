@@ -18,8 +18,14 @@ std::string simd_target();
 // Throws `simd-target` when the name is not among simd_targets().
 void force_simd_target(std::string_view name);
 
-// The vdpbf16ps path of the tile product: there on this CPU, and not switched off.
-bool has_bfloat16_dot();
-void enable_bfloat16_dot(bool on);
+// The vdpbf16ps path of the tile product. It gives the bytes of the float32 path, and whether it is
+// faster depends on the CPU (about twice the speed on some, half on others), so by default both are
+// timed once, for some microseconds.
+enum class Bfloat16Dot { kFastest, kAlways, kNever };
+void set_bfloat16_dot(
+    Bfloat16Dot choice);  // kAlways has no effect where the CPU lacks the instruction
+bool cpu_has_bfloat16_dot();
+// Whether bfloat16 products take it now.
+bool uses_bfloat16_dot();
 
 }  // namespace trena

@@ -1,8 +1,8 @@
 // Included before every Highway header of this folder: which targets are compiled.
 //
-// SSSE3 and AVX3_DL add build time and no speed here. The scalable vectors (SVE, RVV) cannot hold
-// 16 virtual lanes in arrays; NEON runs on those Arm machines. What remains on x86-64: baseline,
-// SSE4, AVX2, AVX3 (AVX-512).
+// SSSE3 and AVX3_DL add build time and no speed here. The scalable vectors (SVE, RVV) cannot be
+// held in arrays; NEON runs on those Arm machines. What remains on x86-64: the baseline, SSE4, AVX2
+// and AVX3 (AVX-512).
 #pragma once
 
 #define HWY_DISABLED_TARGETS \
