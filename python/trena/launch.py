@@ -1,0 +1,584 @@
+"""One launch of a kernel: the target, the arguments, the cores, and the Run that comes out.
+
+Everything here happens once per launch or once per tensor, never per instruction.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import inspect
+import json
+import os
+import threading
+import time
+import warnings
+
+import numpy as np
+
+from trena import _core, dtypes, errors
+from trena.errors import Deadlock, UsageError
+
+# ---- What was asked for ------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Options:
+    """How to launch. `None` means: not said, ask the next in line (see resolve_target)."""
+
+    target: str | None = None  # trn1, inf2, trn2, trn3, or a name the hardware files know
+    machine: str | None = None  # a hardware file; beats target
+    set: tuple[str, ...] = ()  # "core.sbuf_kib=256"
+    lnc: int | None = None
+    time_only: bool = False
+    schedule: str = "program"
+    spill: str = "auto"
+    values: str = "program-order"
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Options:
+        fields = json.loads(text)
+        fields["set"] = tuple(fields.get("set", ()))
+        return cls(**fields)
+
+    def merged(self, **changes) -> Options:
+        """A copy with what is given (not None) replaced."""
+        return dataclasses.replace(self, **{k: v for k, v in changes.items() if v is not None})
+
+
+OPTIONS_VARIABLE = "TRENA_RUN_OPTIONS"  # how `trena run` hands its options to child processes
+defaults = Options()
+if os.environ.get(OPTIONS_VARIABLE):
+    defaults = Options.from_json(os.environ[OPTIONS_VARIABLE])
+
+DEFAULT_TARGET = "trn3"  # as the vendor's simulator (nki.md §1.5)
+_GENERATIONS = {"gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+
+
+def hardware_directory() -> str:
+    """Where the machines are described: beside the package when installed, at the root of a source tree."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for candidate in (os.path.join(here, "hardware"), os.path.join(here, "..", "..", "hardware")):
+        if os.path.isdir(candidate):
+            return os.path.abspath(candidate)
+    raise errors.MachineError(
+        "Trena needs its hardware files", id="machine-unknown", here=f"no hardware/ beside {here}"
+    )
+
+
+def resolve_target(options: Options, jit_target: str | None = None) -> str:
+    """--machine, --target, NEURON_PLATFORM_TARGET_OVERRIDE, jit(platform_target=), trn3: the first that speaks.
+
+    Resolved at launch, because scripts write the variable while they are imported (nki.md §6.2).
+    """
+    wanted = options.machine or options.target
+    wanted = wanted or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or jit_target or DEFAULT_TARGET
+    return _GENERATIONS.get(wanted, wanted)
+
+
+@functools.lru_cache(maxsize=64)
+def _machine(name: str, settings: tuple[str, ...]):
+    machine = _core.Machine.find(name, hardware_directory())
+    for assignment in settings:
+        machine.set(assignment)
+    return machine
+
+
+def machine_for(options: Options | None = None, jit_target: str | None = None):
+    """The machine a launch with these options would run on."""
+    options = options or defaults
+    return _machine(resolve_target(options, jit_target), tuple(options.set))
+
+
+# ---- The kernel being traced -------------------------------------------------------------------------
+
+_thread = threading.local()
+
+
+def current() -> CoreContext | None:
+    """The core whose kernel runs on this thread, or None outside a kernel."""
+    return getattr(_thread, "core", None)
+
+
+def require(what: str) -> CoreContext:
+    """The running core; `what` names the caller in the complaint when there is none."""
+    core = getattr(_thread, "core", None)
+    if core is None:
+        raise UsageError(
+            "NKI instructions and tensors exist only inside a kernel that is being launched",
+            id="nki-outside-kernel",
+            here=f"{what} was called while no kernel runs on this thread",
+            fix="decorate the function with @nki.jit and call it, or use nki.simulate",
+        )
+    return core
+
+
+def current_machine():
+    """Of the running kernel, or the one a launch would use now."""
+    core = current()
+    return core.launch.machine if core is not None else machine_for()
+
+
+class CoreContext:
+    """What one core of a launch knows: its number, its program, its shared allocations so far."""
+
+    __slots__ = ("launch", "index", "program", "shared_count", "names")
+
+    def __init__(self, launch: Launch, index: int):
+        self.launch = launch
+        self.index = index
+        self.program = launch.program
+        self.shared_count = 0
+        self.names = {}
+
+    def tensor(self, space: str, role: str, shape, dtype, name: str = "", address=None):
+        if role == "shared" and self.launch.core_count > 1:
+            return self._shared_tensor(shape, dtype, name)
+        return self.program.tensor(self.index, space, dtype, shape, name, address, role)
+
+    def _shared_tensor(self, shape, dtype, name):
+        """The k-th shared allocation of every core is one tensor (nki.md §6.2)."""
+        position, self.shared_count = self.shared_count, self.shared_count + 1
+        shared = self.launch.shared
+        if position == len(shared):
+            tensor = self.program.tensor(self.index, "hbm", dtype, shape, name, None, "shared")
+            shared.append((tuple(shape), dtype, tensor))
+        known_shape, known_dtype, tensor = shared[position]
+        if known_shape != tuple(shape) or known_dtype != dtype:
+            raise errors.Hazard(
+                "the cores of one kernel make the same shared_hbm tensors in the same order",
+                id="lnc-divergence",
+                here=f"core {self.index} makes {tuple(shape)} {dtype} as shared tensor {position}",
+                limit=f"another core made {known_shape} {known_dtype} there",
+            )
+        return tensor
+
+
+class _Abandoned(BaseException):
+    """Another core of the launch failed: leave the kernel quietly."""
+
+
+class Launch:
+    """One kernel on one machine: made, run, finished."""
+
+    def __init__(self, options: Options, jit_target: str | None, grid: tuple[int, ...]):
+        self.options = options
+        self.machine = machine_for(options, jit_target)
+        self.grid = grid
+        self.core_count = grid[0] if grid else 1
+        self.shared: list = []
+        self.program = _core.Program(self.machine, self.core_count, not options.time_only)
+        self.baton = _Baton(self.core_count) if self.core_count > 1 else None
+
+    def run(self, function, args, kwargs):
+        """Runs the kernel on every core; the value of core 0."""
+        if self.core_count == 1:
+            return self._run_core(0, function, args, kwargs)
+        return self._run_pair(function, args, kwargs)
+
+    def _run_core(self, index, function, args, kwargs):
+        previous = current()
+        _thread.core = CoreContext(self, index)
+        errors._set_device_name(self.machine.name)
+        self.program.begin(index)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.program.end()
+            _thread.core = previous
+
+    def _run_pair(self, function, args, kwargs):
+        """One thread per core and one baton: deterministic, and pdb still works on core 0."""
+        baton, results, failures = self.baton, [None] * self.core_count, []
+
+        def body(index):
+            try:
+                baton.wait(index)
+                results[index] = self._run_core(index, function, args, kwargs)
+                baton.leave(index)
+            except _Abandoned:
+                pass
+            except BaseException as error:  # handed to the caller's thread
+                failures.append(error)
+                baton.abandon()
+
+        others = [threading.Thread(target=body, args=(k,), daemon=True) for k in range(1, self.core_count)]
+        for thread in others:
+            thread.start()
+        body(0)
+        for thread in others:
+            thread.join()
+        if failures:
+            raise failures[0]
+        return results[0]
+
+
+class _Baton:
+    """Lets one core run at a time; it changes hands only where cores meet (design.md §4)."""
+
+    def __init__(self, count: int):
+        self.condition = threading.Condition()
+        self.turn = 0
+        self.count = count
+        self.finished: set[int] = set()
+        self.waiting: dict[int, tuple] = {}  # core -> the meeting it waits at
+        self.abandoned = False
+
+    def wait(self, index: int) -> None:
+        with self.condition:
+            self.condition.wait_for(lambda: self.abandoned or self.turn == index)
+            if self.abandoned:
+                raise _Abandoned
+
+    def _pass_on(self, index: int) -> None:
+        for step in range(1, self.count + 1):
+            successor = (index + step) % self.count
+            if successor not in self.finished and successor not in self.waiting:
+                self.turn = successor
+                self.condition.notify_all()
+                return
+        if self.waiting:
+            raise _deadlock(self)
+
+    def leave(self, index: int) -> None:
+        with self.condition:
+            self.finished.add(index)
+            self._pass_on(index)
+
+    def abandon(self) -> None:
+        with self.condition:
+            self.abandoned = True
+            self.condition.notify_all()
+
+    def meet(self, index: int, meeting: tuple) -> None:
+        """Blocks until every core has come to `meeting`; the last to come lets the first go on."""
+        with self.condition:
+            self.waiting[index] = meeting
+            if len(self.waiting) == self.count and len(set(self.waiting.values())) == 1:
+                self.waiting.clear()
+                return
+            self._pass_on(index)
+        self.wait(index)
+
+    def resume(self, index: int) -> None:
+        """After a meeting: the cores that came first go on first."""
+        with self.condition:
+            self.turn = index
+            self.condition.notify_all()
+
+
+def _deadlock(baton: _Baton) -> Deadlock:
+    where = "; ".join(f"core {core} waits at {meeting}" for core, meeting in sorted(baton.waiting.items()))
+    done = ", ".join(f"core {core}" for core in sorted(baton.finished))
+    return Deadlock(
+        "every core of a pair makes the same core_barrier and sendrecv calls with the same pipe",
+        id="rendezvous-unjoined",
+        here=where + (f"; {done} has finished" if done else ""),
+        device="the waiting core would hang",
+        fix="make the call on both cores, in the same order",
+    )
+
+
+# ---- Arguments ---------------------------------------------------------------------------------------
+
+
+class ArgumentBinder:
+    """Turns the caller's arrays into HBM tensors, and results into arrays of the caller's kind."""
+
+    def __init__(self, program):
+        self.program = program
+        self.framework = "numpy"
+        self.originals: dict[int, object] = {}  # buffer id -> the caller's array
+        self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (caller's strided array, our packed copy)
+        self.described: list[str] = []
+
+    def wrap(self, value, name: str):
+        """`value` with every array in it replaced by a tensor; other values pass unchanged."""
+        if isinstance(value, np.ndarray):
+            return self._array(value, name, value)
+        if isinstance(value, (int, float, str, bool, type(None), _core.Tensor, _core.DType)):
+            return value
+        module = type(value).__module__
+        if module.startswith("torch") and _is_torch_tensor(value):
+            self.framework = "torch"
+            return self._array(_torch_bytes(value), name, value)
+        if module.startswith("jax") and hasattr(value, "__array__"):
+            self.framework = "jax"
+            return self._array(np.array(value), name, value)
+        if isinstance(value, (list, tuple)):
+            items = [self.wrap(item, f"{name}[{k}]") for k, item in enumerate(value)]
+            return _rebuild_sequence(value, items)
+        if isinstance(value, dict):
+            return {key: self.wrap(item, f"{name}[{key!r}]") for key, item in value.items()}
+        return self._object(value, name)
+
+    def _object(self, value, name):
+        """NKIObjects and dataclasses: a shallow copy when an attribute holds an array."""
+        from trena.nki.objects import NKIObject
+
+        if isinstance(value, type) or not (isinstance(value, NKIObject) or dataclasses.is_dataclass(value)):
+            return value
+        wrapped = {k: self.wrap(v, f"{name}.{k}") for k, v in vars(value).items()}
+        if all(wrapped[key] is old for key, old in vars(value).items()):
+            return value
+        twin = object.__new__(type(value))
+        for key, item in wrapped.items():
+            object.__setattr__(twin, key, item)
+        return twin
+
+    def _array(self, array: np.ndarray, name: str, original):
+        dtype = dtypes.as_dtype(_torch_dtype(original) or array.dtype)
+        packed = array
+        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+            packed = np.array(array, order="C", copy=True)
+            if array.flags.writeable:
+                self.copies.append((array, packed))
+        tensor = self.program.external(packed, dtype, packed.shape, name, "input")
+        self.originals[tensor.buffer_id] = original
+        self.described.append(f"{name}[{','.join(map(str, array.shape))}]{dtypes.short(dtype)}")
+        return tensor
+
+    def write_back(self) -> None:
+        """In-place results reach callers whose arrays had to be packed first."""
+        for array, packed in self.copies:
+            if not np.shares_memory(array, packed):
+                array[...] = packed
+
+    def unwrap(self, value):
+        """Results as arrays of the caller's kind."""
+        if isinstance(value, _core.Tensor):
+            return self._result(value)
+        if isinstance(value, (list, tuple)):
+            return _rebuild_sequence(value, [self.unwrap(item) for item in value])
+        if isinstance(value, dict):
+            return {key: self.unwrap(item) for key, item in value.items()}
+        return value
+
+    def _result(self, tensor):
+        original = self.originals.get(tensor.buffer_id)
+        if original is not None and tuple(original.shape) == tuple(tensor.shape) and tensor.offset == 0:
+            return original  # the kernel returned its argument: so do we
+        array = to_array(tensor)
+        if self.framework == "torch":
+            return _to_torch(array, tensor.dtype)
+        if self.framework == "jax":
+            import jax.numpy
+
+            return jax.numpy.asarray(array)
+        return array
+
+
+def to_array(tensor) -> np.ndarray:
+    """The values of a tensor, copied, in the NumPy type that stores its dtype."""
+    data, shape, dtype = _core.to_numpy(tensor)
+    return np.frombuffer(data, dtype=dtypes.as_dtype(dtype).dtype).reshape(tuple(shape))
+
+
+def _rebuild_sequence(like, items):
+    if isinstance(like, tuple):
+        return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+    return items
+
+
+def _is_torch_tensor(value) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _torch_bytes(tensor) -> np.ndarray:
+    """The tensor's bytes as a NumPy array of the same shape, without a copy where memory allows it."""
+    import torch
+
+    tensor = tensor.detach()
+    if tensor.device.type != "cpu":
+        from trena import torch as trena_torch
+
+        tensor = trena_torch.host_alias(tensor)
+    storage = dtypes.as_dtype(tensor.dtype).dtype
+    if storage.kind in "biuf" and storage.name in {"bool", "int8", "uint8", "int16", "int32", "int64",
+                                                     "float16", "float32", "float64"}:
+        return tensor.numpy()
+    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[storage.itemsize]
+    return tensor.view(bits).numpy().view(storage)
+
+
+def _torch_dtype(original):
+    return original.dtype if type(original).__module__.startswith("torch") else None
+
+
+def _to_torch(array: np.ndarray, dtype):
+    import torch
+
+    name = str(dtype)
+    wanted = getattr(torch, name, None)
+    if wanted is None:
+        return torch.from_numpy(np.array(array))
+    bits = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}[array.dtype.itemsize]
+    return torch.from_numpy(np.array(array).view(bits)).view(wanted)
+
+
+# ---- Results -----------------------------------------------------------------------------------------
+
+
+class Run:
+    """What one launch produced: outputs, time, engines, stalls. Times are of the simulated device."""
+
+    def __init__(self, name, described, machine, options, core_count, timing, host_seconds):
+        self.name = name
+        self.arguments = described
+        self.results: list[str] = []
+        self.outputs = None
+        self.machine = machine
+        self.options = options
+        self.core_count = core_count
+        self.timing = timing  # _core.Run: everything the clock knows
+        self.host_seconds = host_seconds
+        self.interrupted = False
+
+    @property
+    def time_ns(self) -> float:
+        return self.timing.time_ns
+
+    @property
+    def time_us(self) -> float:
+        return self.timing.time_ns / 1e3
+
+    def __getattr__(self, name):
+        # engines, stalls, memory, to_perfetto … : the names of core/run.h.
+        if name.startswith("_") or name == "timing":
+            raise AttributeError(name)
+        return getattr(self.timing, name)
+
+    def __repr__(self):
+        return f"<trena.Run {self.line()}>"
+
+    def line(self) -> str:
+        """One line that says what ran where and how long it took."""
+        arrow = f" → {' '.join(self.results)}" if self.results else ""
+        cores = f"{self.core_count} core" + ("s" if self.core_count > 1 else "")
+        order = "program order" if self.options.schedule == "program" else f"{self.options.schedule} order"
+        state = "  interrupted" if self.interrupted else ""
+        return (
+            f"{self.name}  {' '.join(self.arguments)}{arrow}  {self.machine.name} · {cores} · {order}"
+            f"  time {format_time(self.time_ns)}{state}"
+        )
+
+
+def format_time(time_ns: float) -> str:
+    """412.6 µs, 1.234 ms, 87 ns: four significant digits and the unit people would use."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if time_ns >= scale:
+            value = time_ns / scale
+            return f"{value:.{max(0, 3 - len(str(int(value))) + 1)}f} {unit}"
+    return f"{time_ns:.0f} ns"
+
+
+# The launches of this process, oldest first, for the summary under a script's own output. Each holds only
+# what the clock said; a run's outputs belong to the caller. Bounded, because a loop may launch thousands.
+runs: collections.deque[Run] = collections.deque(maxlen=256)
+launch_count = 0
+
+
+def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_target=None) -> Run:
+    """Launches `function` with the caller's arrays. The Run's `outputs` are what the kernel returned."""
+    options = options or defaults
+    if options.lnc is not None and not grid:
+        grid = (options.lnc,) if options.lnc > 1 else ()
+    started = time.perf_counter()
+    work = Launch(options, jit_target, grid)
+    binder = ArgumentBinder(work.program)
+    bound_args, bound_kwargs = _wrap_call(binder, function, args, kwargs)
+    try:
+        value = work.run(function, bound_args, bound_kwargs)
+    except KeyboardInterrupt:
+        _record_interrupted(kernel_name, binder, work, started)
+        raise
+    timing = work.program.finish(options.schedule, options.spill)
+    run = _record(kernel_name, binder, work, timing, started)
+    run.results = [_describe(item) for item in _tensors(value)]
+    _warn_private_output(value)
+    if not options.time_only:
+        binder.write_back()
+        run.outputs = binder.unwrap(value)
+    return run
+
+
+def _wrap_call(binder, function, args, kwargs):
+    names = _parameter_names(function)
+    wrapped = [binder.wrap(value, names[k] if k < len(names) else f"arg{k}") for k, value in enumerate(args)]
+    return wrapped, {key: binder.wrap(value, key) for key, value in kwargs.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameter_names(function) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _record(kernel_name, binder, work, timing, started) -> Run:
+    global launch_count
+    launch_count += 1
+    run = Run(kernel_name, binder.described, work.machine, work.options, work.core_count, timing,
+              time.perf_counter() - started)
+    runs.append(run)
+    return run
+
+
+def _record_interrupted(kernel_name, binder, work, started) -> None:
+    """What is known so far is worth printing; if it cannot be timed, nothing is."""
+    try:
+        timing = work.program.finish(work.options.schedule, work.options.spill)
+    except errors.Error:
+        return
+    _record(kernel_name, binder, work, timing, started).interrupted = True
+
+
+def _tensors(value):
+    if isinstance(value, _core.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _describe(tensor) -> str:
+    return f"{tensor.name}[{','.join(map(str, tensor.shape))}]{dtypes.short(tensor.dtype)}"
+
+
+def _warn_private_output(value) -> None:
+    for tensor in _tensors(value):
+        if tensor.space == "hbm" and tensor.role == "local":
+            warnings.warn(
+                f"{tensor.name or 'an output'} is in nl.hbm: the device wants outputs in nl.shared_hbm",
+                stacklevel=4,
+            )
+
+
+def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,
+             set: tuple[str, ...] = (), time_only: bool = False, schedule: str | None = None,
+             spill: str | None = None):
+    """`trena.simulate(kernel, target="trn2")(a, b)` launches `kernel` and returns its Run.
+
+    kernel     a function, or one decorated with nki.jit, with or without [lnc]
+    target     trn1, inf2, trn2, trn3; machine= names a hardware file instead
+    set        changes to the machine, such as ("core.sbuf_kib=256",)
+    time_only  the clock without values; outputs is then None
+    """
+    options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
+                              set=tuple(set) or None, time_only=time_only or None)
+    function = getattr(kernel, "func", kernel)
+    grid = getattr(kernel, "grid", ()) or (() if lnc in (None, 1) else (lnc,))
+    jit_target = getattr(kernel, "platform_target", None)
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def launcher(*args, **kwargs) -> Run:
+        return launch(name, function, grid, args, kwargs, options=options, jit_target=jit_target)
+
+    return launcher
