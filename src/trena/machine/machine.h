@@ -61,7 +61,6 @@ struct StreamEngine {
   std::int64_t lanes = 0;
   double min_issue_cycles = kAbsent;       // the documents' MIN_II
   double issue_overhead_cycles = kAbsent;  // set-up that the next instruction cannot hide
-  double sector_cycles = kAbsent;          // per sector of a strided access, see StrideRule (v3+)
 
   // Until the next independent instruction may start.
   double issue_cycles(double work_cycles) const {
@@ -135,7 +134,6 @@ struct TensorEngine {
   double load_throttled_cycles = kAbsent;
   double group_overhead_cycles = kAbsent;  // per product: all its passes together
   double min_issue_cycles = kAbsent;
-  double sector_cycles = kAbsent;  // as in StreamEngine
 
   std::int64_t double_row_depth = 0;  // values a cell contracts per cycle, fp8 double row; 1 = none
   std::int64_t mx_depth = 0;          // the same for MX; 1 = none
@@ -210,8 +208,6 @@ struct GpsimdEngine : StreamEngine {
   std::int64_t cores = 0;
   std::int64_t partitions_per_core = 0;
   std::int64_t local_memory_bytes = 0;  // per core
-  double startup_cycles = kAbsent;
-  double drain_cycles = kAbsent;
 
   StreamLaw affine;  // iota, affine_select
   StreamLaw copy;    // tensor_copy, memset
@@ -236,11 +232,10 @@ struct Sequencer {
 };
 
 // hw.md §1.5: what an innermost stride costs at a memory port.
-//   by sector (v3+): a port delivers one sector per `sector_cycles` of its engine, so the work is
-//                    max(elements at full rate, sectors touched x sector_cycles); strides from
-//                    `wide_from_bytes` on ramp the factor from slow_factor to wide_factor at
-//                    `wide_to_bytes`
-//   otherwise (v2):  strides over `sector_bytes` take slow_factor times longer
+//   by sector (v3+): an access takes `slow_factor` times longer per sector it touches than per
+//                    element, and at least the time of its elements: half a sector is free; strides
+//                    over `wide_from_bytes` ramp that factor to `wide_factor` at `wide_to_bytes`
+//   otherwise (v2):  strides over `sector_bytes` take `slow_factor` times longer
 struct StrideRule {
   bool by_sector = false;
   std::int64_t sector_bytes = 0;

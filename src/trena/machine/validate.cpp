@@ -153,8 +153,6 @@ void check_instructions(const Machine& machine, const Checks& checks) {
         "hardware descriptor generation");
   needs(core.dma.head_bytes > 0, core.dma.head_bytes_per_ns, "core.dma.head_bytes_per_ns",
         "core.dma.head_bytes");
-  needs(core.sbuf.stride.by_sector, core.vector.sector_cycles, "core.vector.sector_cycles",
-        "a stride rule by sector");
   needs(core.sbuf.stride.by_sector, core.sbuf.stride.wide_factor, "core.sbuf.stride.wide_factor",
         "a stride rule by sector");
 }
