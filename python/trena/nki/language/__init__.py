@@ -44,7 +44,7 @@ def ndarray(shape, dtype, buffer=sbuf, name="", address=None):
     buffer   nl.sbuf, nl.psum, nl.shared_hbm, nl.private_hbm
     address  (partition, byte offset inside the partition): the kernel's own placement
     """
-    core = _launch._thread.__dict__.get("core") or _launch.require("nl.ndarray")
+    core = getattr(_launch._thread, "core", None) or _launch.require("nl.ndarray")
     try:
         space, role = _PLACES[buffer]
     except (KeyError, TypeError):

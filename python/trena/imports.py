@@ -1,0 +1,123 @@
+"""Makes `import nki` and `import neuronxcc.nki` find Trena, so that scripts run unchanged.
+
+`trena run` and `trena.install()` put a finder in front of sys.meta_path. An alias is the *same module object*
+as the one of this package (nki.md §6.5): `nki.language is trena.nki.language`.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+from trena.errors import UsageError
+
+MODE_VARIABLE = "TRENA_IMPORTS"
+MODES = ("auto", "always", "never")
+
+# What scripts import -> what answers. Longest name first.
+ALIASES = {
+    "neuronxcc.nki": "trena.nki_legacy",
+    "neuronxcc": "trena.nki_legacy.neuronxcc",
+    "nki": "trena.nki",
+}
+
+
+def _target_of(name: str) -> str | None:
+    for alias, target in ALIASES.items():
+        if name == alias or name.startswith(alias + "."):
+            return target + name[len(alias) :]
+    return None
+
+
+class _AliasLoader(importlib.abc.Loader):
+    def __init__(self, target: str):
+        self.target = target
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.target)
+        self.own_spec = module.__spec__  # the import machinery is about to replace it
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.own_spec
+
+
+class AliasFinder(importlib.abc.MetaPathFinder):
+    """Answers for the names in ALIASES and what lies below them."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        answer = _target_of(fullname)
+        if answer is None or not _exists(answer):
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, _AliasLoader(answer), is_package=True)
+        spec.submodule_search_locations = []
+        return spec
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def mode_from_environment() -> str:
+    mode = os.environ.get(MODE_VARIABLE, "auto").lower()
+    if mode not in MODES:
+        raise UsageError(f"{MODE_VARIABLE} is one of {', '.join(MODES)}", id="imports-mode", here=mode)
+    return mode
+
+
+def decide(mode: str) -> tuple[bool, str]:
+    """Whether Trena answers `import nki`, and why, in a few words."""
+    if mode == "always":
+        return True, f"{MODE_VARIABLE}=always"
+    if mode == "never":
+        return False, f"{MODE_VARIABLE}=never"
+    if glob.glob("/dev/neuron*") and _vendor_package():
+        return False, f"this host has a Neuron device and {_vendor_package()}; {MODE_VARIABLE}=always overrides"
+    return True, "auto: no Neuron device here"
+
+
+def _vendor_package() -> str | None:
+    for name in ("nki", "neuronxcc"):
+        for finder in sys.meta_path:
+            if isinstance(finder, AliasFinder):
+                continue
+            if finder.find_spec(name, None) is not None:
+                return f"package {name}"
+    return None
+
+
+def install(mode: str | None = None) -> bool:
+    """Makes the aliases resolve in this process; returns whether it did. Safe to call again.
+
+    Modules of the vendor that were imported before keep their names: install first.
+    """
+    wanted, _ = decide(mode or mode_from_environment())
+    if wanted and not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AliasFinder())
+    return wanted
+
+
+def uninstall() -> None:
+    """Takes the aliases away again; modules already imported stay."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, AliasFinder)]
+    for name in [n for n in sys.modules if _target_of(n)]:
+        del sys.modules[name]
+
+
+def inherit(environment) -> None:
+    """Child processes of this environment import the same way (torchrun, subprocess, multiprocessing)."""
+    package_parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    hook = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_inherit")
+    paths = [p for p in environment.get("PYTHONPATH", "").split(os.pathsep) if p]
+    for path in (package_parent, hook):
+        if path not in paths:
+            paths.insert(0, path)
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
