@@ -8,52 +8,82 @@ namespace {
 // Rows of an HBM tensor per bucket: the tallest tile (hw.md §1.4: 128 partitions).
 constexpr std::int64_t kRowsPerBlock = kPartitions;
 
-bool writes(AccessKind kind) { return kind != AccessKind::kRead && kind != AccessKind::kReadCarry; }
-
-// Whether `later` has to wait for `earlier`, given that their bytes overlap.
-bool conflicts(AccessKind earlier, AccessKind later) {
-  if (earlier == AccessKind::kAccumulate && later == AccessKind::kAccumulate) {
-    return false;  // PSUM adds in the order of arrival; the array keeps products in order (hw.md §2.2)
-  }
-  return writes(earlier) || writes(later);
+bool reads_only(AccessKind kind) {
+  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
 }
 
 }  // namespace
 
-void Dependences::visit(std::uint32_t item, EngineKind engine, bool dma, const Access& access) {
-  const Buffer& buffer = *access.tensor->buffer();
-  if (!written_[buffer.id]) {
+void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& former) {
+  Bucket& bucket = histories_[stay][0];
+  for (const Key key : former) {
+    const auto history = histories_.find(key);
+    if (history == histories_.end()) {
+      continue;
+    }
+    for (const auto& [block, old] : history->second) {
+      for (const std::vector<Pending>* list : {&old.writers, &old.readers}) {
+        for (const Pending& pending : *list) {
+          bucket.readers.push_back({pending.item, AccessKind::kRead, whole});
+        }
+      }
+    }
+  }
+}
+
+void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind) {
+  const Pending access{item, kind, region_of(tensor)};
+  History& history = histories_[key];
+  if (tensor.on_chip() || tensor.buffer()->rows <= kRowsPerBlock) {
+    visit_bucket(history[0], access);
     return;
   }
-  const Pending current{item, engine, dma, access.kind, region_of(*access.tensor)};
-  History& history = histories_[&buffer];
-  if (buffer.on_chip() || buffer.rows <= kRowsPerBlock) {
-    visit_bucket(history[0], current);
-    return;
-  }
-  const std::int64_t last = current.region.row_last / kRowsPerBlock;
-  for (std::int64_t block = current.region.row_first / kRowsPerBlock; block <= last; ++block) {
-    visit_bucket(history[block], current);
+  const std::int64_t last = access.region.row_last / kRowsPerBlock;
+  for (std::int64_t block = access.region.row_first / kRowsPerBlock; block <= last; ++block) {
+    visit_bucket(history[block], access);
   }
 }
 
 void Dependences::visit_bucket(Bucket& bucket, const Pending& access) {
-  const auto made_obsolete = [&](const Pending& pending) {
-    if (!overlaps(pending.region, access.region)) {
+  // PSUM adds in the order of arrival and the array keeps products in order (hw.md §2.2): starting
+  // later is enough.
+  const auto wait_for = [&](const Pending& pending) {
+    const bool chain =
+        pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
+    found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
+  };
+  const bool reads = reads_only(access.kind);
+  // An earlier access that this one waits for and covers is waited for by everybody who waits for
+  // this one.
+  const auto settled = [&](const Pending& pending) {
+    if (pending.item == access.item || !overlaps(pending.region, access.region)) {
       return false;
     }
-    const bool conflict = conflicts(pending.kind, access.kind);
-    if (conflict && pending.item != access.item) {
-      found_.push_back(pending.item);
-    }
-    // Whoever waits for this access waits for the pending one through it, when this one waited for it or
-    // follows it on the same in-order engine.
-    const bool ordered = conflict || (pending.engine == access.engine && !pending.dma && !access.dma);
-    const bool same_role = pending.kind == access.kind || writes(access.kind);
-    return ordered && same_role && covers(access.region, pending.region);
+    wait_for(pending);
+    return !reads && covers(access.region, pending.region);
   };
-  bucket.erase(std::remove_if(bucket.begin(), bucket.end(), made_obsolete), bucket.end());
-  bucket.push_back(access);
+  const auto settle = [&](std::vector<Pending>& list) {
+    list.erase(std::remove_if(list.begin(), list.end(), settled), list.end());
+  };
+  settle(bucket.writers);
+  if (reads) {
+    bucket.readers.push_back(access);
+    return;
+  }
+  settle(bucket.readers);
+  bucket.writers.push_back(access);
+}
+
+void Dependences::finish(Edges& waits) {
+  std::sort(found_.begin(), found_.end());
+  found_.erase(std::unique(found_.begin(), found_.end(),
+                           [](Wait a, Wait b) { return a.item() == b.item(); }),
+               found_.end());
+  for (const Wait wait : found_) {
+    waits.add(wait);
+  }
+  waits.close();
+  found_.clear();
 }
 
 }  // namespace trena

@@ -1,7 +1,7 @@
-// The order relation: what the compiler guarantees (design.md §6). Two accesses of the same tensor that overlap,
-// at least one of them a write, happen in program order; a matmul accumulating behind another one needs no wait.
-// Overlap of *bytes* between different tensors (manual addresses, two views of one HBM range) is a matter for
-// check/, not for the clock.
+// The order relation: what the compiler guarantees (design.md §6). Two accesses of the same tensor
+// that overlap, at least one of them a write, happen in program order; a matmul that accumulates
+// behind another one only has to start after it. Overlap of *bytes* between different tensors
+// (manual addresses, two views of one HBM range) is a matter for check/, not for the clock.
 #pragma once
 
 #include <cstdint>
@@ -13,44 +13,41 @@
 
 namespace trena {
 
-// Fed with the items of one core in program order; answers with the earlier items each must wait for.
+// Fed with the items of one core in stream order; answers with the earlier items each must wait
+// for. Tensors are known by a key: the buffer's id, or the number of one stay in SBUF or PSUM
+// (Placement).
 class Dependences {
  public:
-  // `written[id]`: some instruction writes buffer `id`. Buffers that are only read order nothing.
-  explicit Dependences(std::vector<bool> written) : written_(std::move(written)) {}
+  using Key = std::uint64_t;
 
-  // Calls `wait(earlier item)` for every direct predecessor of `item`, possibly more than once.
-  template <typename Wait>
-  void add(std::uint32_t item, EngineKind engine, bool dma, const AccessList& accesses, Wait&& wait) {
-    found_.clear();
-    for (const Access& access : accesses) {
-      visit(item, engine, dma, access);
-    }
-    for (const std::uint32_t earlier : found_) {
-      wait(earlier);
-    }
-  }
+  // A new stay takes the bytes of earlier ones: its writers wait for whatever still touches them.
+  void open(Key stay, const Region& whole, const std::vector<Key>& former);
+
+  void visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind);
+
+  // Closes `item`: its waits, sorted and without repetition, go to `waits`.
+  void finish(Edges& waits);
+  void add_wait(std::uint32_t earlier) { found_.push_back(Wait::after_end(earlier)); }
 
  private:
   // An access that later ones may still have to wait for.
   struct Pending {
     std::uint32_t item;
-    EngineKind engine;
-    bool dma;
     AccessKind kind;
     Region region;
   };
-  using Bucket = std::vector<Pending>;
-
-  // By block of rows, so that each access of a large HBM tensor looks at few others; on the chip one block.
+  struct Bucket {
+    std::vector<Pending> writers;
+    std::vector<Pending> readers;
+  };
+  // By block of rows, so that each access of a large HBM tensor looks at few others; on the chip
+  // one block.
   using History = std::unordered_map<std::int64_t, Bucket>;
 
-  void visit(std::uint32_t item, EngineKind engine, bool dma, const Access& access);
   void visit_bucket(Bucket& bucket, const Pending& access);
 
-  std::vector<bool> written_;
-  std::unordered_map<const Buffer*, History> histories_;
-  std::vector<std::uint32_t> found_;
+  std::unordered_map<Key, History> histories_;
+  std::vector<Wait> found_;
 };
 
 }  // namespace trena

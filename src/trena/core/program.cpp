@@ -101,7 +101,7 @@ void Program::check_capacity(const BufferRequest& request, std::int64_t partitio
 }
 
 std::shared_ptr<Storage>& Program::array(int core, Space space) {
-  CoreStream& stream = cores_[static_cast<std::size_t>(core)];
+  CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
   std::shared_ptr<Storage>& storage = space == Space::kPsum ? stream.psum : stream.sbuf;
   if (storage == nullptr) {
     const std::int64_t bytes =
@@ -171,7 +171,7 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
 }
 
 void Program::append(int core, std::unique_ptr<Instruction> instruction) {
-  CoreStream& stream = cores_[static_cast<std::size_t>(core)];
+  CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
   instruction->position = position_;
   try {
     instruction->check(machine_);
@@ -204,7 +204,7 @@ SourceLine Program::source_line(Position position) const {
 
 std::size_t Program::instruction_count() const {
   std::size_t count = 0;
-  for (const CoreStream& stream : cores_) {
+  for (const CoreRecord& stream : cores_) {
     count += stream.instructions.size();
   }
   return count;

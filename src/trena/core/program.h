@@ -66,7 +66,7 @@ class Program {
   CoreState& state(int core) { return *cores_[static_cast<std::size_t>(core)].state; }
 
  private:
-  struct CoreStream {
+  struct CoreRecord {
     std::vector<std::unique_ptr<Instruction>> instructions;
     std::unique_ptr<CoreState> state;
     std::shared_ptr<Storage> sbuf;  // the whole array, made when the first manual tensor needs it
@@ -79,7 +79,7 @@ class Program {
 
   Machine machine_;
   ProgramOptions options_;
-  std::vector<CoreStream> cores_;
+  std::vector<CoreRecord> cores_;
   std::vector<BufferPtr> buffers_;
   std::vector<std::string> files_;
   std::unordered_map<std::string, std::uint32_t> file_index_;

@@ -1,6 +1,8 @@
-// What one launch produced: when everything happened, what it waited for, and how busy the machine was.
+// What one launch produced: when everything happened, what it waited for, and how busy the machine
+// was.
 //
-// Made by run_program() from a finished Program; owns what the reports read, so the Program may go away.
+// Made by run_program() from a finished Program; owns what the reports read, so the Program may go
+// away.
 #pragma once
 
 #include <array>
@@ -27,42 +29,43 @@ constexpr int kNoCause = -1;
 
 // One instruction in time. Times are ticks from the start of the data flow.
 struct RunEvent {
-  std::string_view name;       // mnemonic; points at static text
+  std::string_view name;  // mnemonic; points at static text
   std::int16_t core = 0;
   EngineKind engine = EngineKind::kSync;  // who ran it, or triggered it
-  bool dma = false;            // start/end below are then first packet and last byte
-  bool spill = false;          // inserted by Placement
+  bool dma = false;                       // start/end below are then first packet and last byte
+  bool spill = false;                     // inserted by Placement
   Position position;
-  Ticks issue = 0;             // left the queue (for a DMA: the trigger)
-  Ticks start = 0;             // began to work
-  Ticks busy_until = 0;        // its engine could start the next one
-  Ticks end = 0;               // result visible
-  std::int64_t cause = kNoCause;  // event whose end it waited for last; kNoCause: only its own queue
-  Ticks stall = 0;             // how long its engine stood idle for that
-  std::int64_t bytes = 0;      // DMA payload
+  Ticks issue = 0;       // left the queue (for a DMA: the trigger)
+  Ticks start = 0;       // began to work
+  Ticks busy_until = 0;  // its engine could start the next one
+  Ticks end = 0;         // result visible
+  std::int64_t cause =
+      kNoCause;            // event whose end it waited for last; kNoCause: only its own queue
+  Ticks stall = 0;         // how long its engine stood idle for that
+  std::int64_t bytes = 0;  // DMA payload
   std::string label;
 };
 
 struct EngineUse {
   std::int64_t instructions = 0;
-  Ticks active = 0;            // union of its instructions' activity
+  Ticks active = 0;  // union of its instructions' activity
 };
 
 struct CoreRun {
   std::array<EngineUse, kEngineCount> engines{};
-  Ticks dma_active = 0;        // union over transfers of [first packet, payload end] (hw.md §2.7)
+  Ticks dma_active = 0;  // union over transfers of [first packet, payload end] (hw.md §2.7)
   std::int64_t dma_transfers = 0;
   std::int64_t descriptors = 0;
-  Ticks packet_time = 0;       // Σ over packets and engines
+  Ticks packet_time = 0;  // Σ over packets and engines
   std::int64_t hbm_read_bytes = 0;
   std::int64_t hbm_write_bytes = 0;
-  std::int64_t spilled_bytes = 0;      // of the above, what Placement added
-  std::int64_t multiply_accumulates = 0;          // useful
-  double hardware_flops = 0;                      // adjusted by dtype, transposes included (hw.md §2.6)
-  double model_flops = 0;                         // adjusted by dtype, transposes left out
+  std::int64_t spilled_bytes = 0;         // of the above, what Placement added
+  std::int64_t multiply_accumulates = 0;  // useful
+  double hardware_flops = 0;              // adjusted by dtype, transposes included (hw.md §2.6)
+  double model_flops = 0;                 // adjusted by dtype, transposes left out
   std::int64_t table_loads = 0;
   Ticks table_load_time = 0;
-  std::int64_t sbuf_peak_bytes = 0;    // per partition, live at once before spilling
+  std::int64_t sbuf_peak_bytes = 0;  // per partition, live at once before spilling
   std::int64_t psum_peak_banks = 0;
 };
 
@@ -70,17 +73,18 @@ struct Run {
   std::string machine;
   int cores = 1;
   RunOptions options;
-  Ticks time = 0;              // launch included
-  Ticks launch_time = 0;       // fixed part of it
+  Ticks time = 0;         // launch included
+  Ticks launch_time = 0;  // fixed part of it
   std::vector<CoreRun> per_core;
-  std::vector<RunEvent> events;        // in order of issue per core and engine; index = id used by `cause`
+  std::vector<RunEvent>
+      events;  // in order of issue per core and engine; index = id used by `cause`
   std::vector<std::string> files;
 
   double seconds() const { return static_cast<double>(time) * 1e-15; }
 };
 
-// Places, orders and times the program. The program is left as it was: run it again with other options,
-// or on another machine (what-if).
+// Places, orders and times the program. The program is left as it was: run it again with other
+// options, or on another machine (what-if).
 Run run_program(const Program& program, const RunOptions& options);
 Run run_program(const Program& program, const Machine& machine, const RunOptions& options);
 

@@ -1,7 +1,8 @@
-// One core's work as the clock sees it: the recorded instructions plus the moves that Placement inserted, each
-// with its engine, its cost and what must have finished before it starts.
+// One core's work as the clock sees it: the recorded instructions plus the moves that Placement
+// inserted, each with what must have happened before it starts.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,26 +12,52 @@
 
 namespace trena {
 
+enum class Insertion : std::uint8_t {
+  kRecorded,  // as the kernel wrote it
+  kReload,    // the kernel's own load once more, of a clean tensor that did not stay
+  kSpill,     // a store to, or a reload from, HBM scratch of a tensor that the core had computed
+};
+
 struct StreamItem {
   const Instruction* instruction = nullptr;
-  EngineKind engine = EngineKind::kSync;
-  bool spill = false;  // inserted by Placement: a reload or a store of a tensor that did not fit
+  Insertion insertion = Insertion::kRecorded;
 };
 
-// Item indices of one core, in compressed rows: item i waits for edges[first[i]] … edges[first[i + 1] - 1].
-struct Edges {
-  std::vector<std::uint32_t> first{0};
-  std::vector<std::uint32_t> edges;
+// "Item i has ended", or for products accumulating into one place, "item i has started".
+class Wait {
+ public:
+  static Wait after_end(std::uint32_t item) { return Wait(item << 1); }
+  static Wait after_start(std::uint32_t item) { return Wait((item << 1) | 1); }
 
-  void add(std::uint32_t before) { edges.push_back(before); }
-  void close() { first.push_back(static_cast<std::uint32_t>(edges.size())); }
+  std::uint32_t item() const { return code_ >> 1; }
+  bool for_start() const { return (code_ & 1) != 0; }
+  auto operator<=>(const Wait&) const = default;  // the stronger wait of one item sorts first
+
+ private:
+  explicit Wait(std::uint32_t code) : code_(code) {}
+  std::uint32_t code_;
 };
 
-struct CoreStream {
+// Waits of all items of one core, in compressed rows.
+class Edges {
+ public:
+  void add(Wait wait) { waits_.push_back(wait); }
+  void close() { first_.push_back(static_cast<std::uint32_t>(waits_.size())); }
+  std::size_t count() const { return waits_.size(); }
+  std::span<const Wait> of(std::size_t item) const {
+    return {waits_.data() + first_[item], waits_.data() + first_[item + 1]};
+  }
+
+ private:
+  std::vector<std::uint32_t> first_{0};
+  std::vector<Wait> waits_;
+};
+
+struct Stream {
   std::vector<StreamItem> items;
   std::vector<std::unique_ptr<Instruction>> inserted;  // owns the spill moves
-  Edges waits;                                         // by tensor identity, depends_on, reuse of a range
-  std::int64_t sbuf_peak_bytes = 0;                    // per partition, live at once before spilling
+  Edges waits;
+  std::int64_t sbuf_peak_bytes = 0;  // per partition, live at once in program order
   std::int64_t psum_peak_banks = 0;
 };
 

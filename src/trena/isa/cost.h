@@ -37,8 +37,8 @@ struct DmaWork {
   std::int64_t hbm_write_bytes = 0;
   double slowdown = 1.0;  // transposes, accumulation (hw.md §1.7)
   DgeMode dge = DgeMode::kUnknown;
-  bool to_hbm = false;  // a store
-  bool spill = false;   // inserted by Placement
+  bool to_hbm = false;             // a store
+  bool trigger_requested = false;  // the kernel chose the engine, not the compiler
 };
 
 // Activity for utilisation and energy: counted, never timed.

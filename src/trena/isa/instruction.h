@@ -87,6 +87,9 @@ class Instruction {
   // What it costs on an otherwise idle machine.
   virtual Cost cost(const Machine& machine) const = 0;
 
+  // Does it move data through the DMA rings (cost().dma is set) rather than through its engine?
+  virtual bool is_dma() const { return false; }
+
   // Rendezvous group of instructions that wait for each other on several cores; -1: none.
   virtual std::int64_t rendezvous() const { return -1; }
 

@@ -1,0 +1,681 @@
+#include "trena/core/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "trena/core/dependences.h"
+#include "trena/core/ranges.h"
+#include "trena/core/spill_moves.h"
+
+namespace trena {
+namespace {
+
+constexpr std::int32_t kNotOnChip = -1;
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
+// A tensor that Placement puts somewhere: its uses by index of the recorded program.
+struct Tile {
+  BufferPtr buffer;
+  std::int64_t bytes = 0;  // per partition, rounded up to the memory's grain
+  std::vector<std::size_t> uses;
+  std::size_t next_use = 0;  // index into `uses`
+  std::size_t last_use = 0;  // index of the program
+  bool loadable = false;     // its first use is a load that can be repeated
+  bool clean = false;        // HBM holds the same bytes: the load's source, or a spill slot
+  bool spilled = false;      // … in a spill slot
+  bool has_contents = false;
+  bool pinned = false;
+  std::optional<Stay> stay;
+  const Instruction* load = nullptr;
+
+  bool psum() const { return buffer->space == Space::kPsum; }
+  bool dead() const { return next_use >= uses.size(); }
+};
+
+// One access of a recorded instruction, resolved once.
+struct Use {
+  std::int32_t tile;  // kNotOnChip: HBM or a manual tensor
+  AccessKind kind;
+  Tensor tensor;
+};
+
+struct Recorded {
+  const Instruction* instruction;
+  EngineKind engine;
+  bool dma;
+  std::uint32_t first_use;
+  std::uint32_t past_use;
+};
+
+class Placer {
+ public:
+  Placer(const Program& program, int core, const Machine& machine);
+
+  // As written. False: something does not fit (then nothing of this object may be used again).
+  bool place_as_written(bool tightest);
+  void place_with_spills();
+  Stream take_stream() { return std::move(stream_); }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  enum class Search { kOldest, kTightest };
+
+  void read_program();
+  void note_loadable(std::size_t index);
+  std::span<const Use> uses_of(std::size_t index) const {
+    return {uses_.data() + recorded_[index].first_use, uses_.data() + recorded_[index].past_use};
+  }
+  Ranges& memory(const Tile& tile) { return tile.psum() ? psum_ : sbuf_; }
+
+  void emit(std::size_t index, Insertion insertion);
+  void emit_move(std::int32_t tile, SpillMove::Direction direction);
+  void open_stay(Tile& tile, std::int64_t start);
+  void after(std::size_t index);
+  void release(Tile& tile, std::size_t index, int engine);
+  bool allocate_as_written(Tile& tile, int writer, Search search);
+
+  // With spills.
+  std::size_t unit_end(std::size_t index) const;
+  bool make_room_for_unit(std::size_t first, std::size_t past, std::size_t& cut);
+  bool bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first);
+  std::optional<std::int64_t> evict_window(std::int64_t bytes, bool may_evict_dirty);
+  void evict(std::int32_t id);
+  void evict_everything();
+  [[noreturn]] void throw_operands_do_not_fit(std::size_t index) const;
+  [[noreturn]] void throw_psum(const Tile& tile, std::size_t index) const;
+
+  const Program& program_;
+  const Machine& machine_;
+  std::vector<Recorded> recorded_;
+  std::vector<Use> uses_;
+  std::vector<Tile> tiles_;
+  std::vector<std::int32_t> tile_of_stay_;
+  std::vector<bool> written_;           // by buffer id
+  std::vector<std::uint32_t> item_of_;  // recorded index → item
+  Ranges sbuf_;
+  Ranges psum_;
+  Dependences order_;
+  Stream stream_;
+  AccessList scratch_;
+  std::string failure_;
+  std::size_t now_ = 0;  // program index of the unit being placed
+  std::int64_t sbuf_live_bytes_ = 0;
+  std::int64_t psum_live_bytes_ = 0;
+};
+
+// Ranges that manual tensors own, over the whole program: automatic ones keep clear of them.
+std::vector<std::pair<std::int64_t, std::int64_t>> manual_ranges(const Program& program, int core,
+                                                                 Space space) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  AccessList list;
+  for (const auto& instruction : program.instructions(core)) {
+    list.clear();
+    instruction->access(list);
+    for (const Access& access : list) {
+      const Buffer& buffer = *access.tensor->buffer();
+      if (buffer.space == space && buffer.address) {
+        const std::int64_t first = buffer.address->offset_bytes;
+        if (ranges.empty() || ranges.back() != std::pair(first, first + buffer.row_bytes)) {
+          ranges.emplace_back(first, first + buffer.row_bytes);
+        }
+      }
+    }
+  }
+  return ranges;
+}
+
+Placer::Placer(const Program& program, int core, const Machine& machine)
+    : program_(program),
+      machine_(machine),
+      written_(program.buffers().size(), false),
+      sbuf_(machine.core.sbuf.usable_bytes(), manual_ranges(program, core, Space::kSbuf)),
+      psum_(machine.core.psum.partition_bytes(), manual_ranges(program, core, Space::kPsum)) {
+  const auto& instructions = program.instructions(core);
+  recorded_.reserve(instructions.size());
+  for (const auto& instruction : instructions) {
+    recorded_.push_back({instruction.get(), instruction->engine(machine), false, 0, 0});
+  }
+  read_program();
+}
+
+void Placer::read_program() {
+  std::unordered_map<const Buffer*, std::int32_t> index;
+  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    Recorded& recorded = recorded_[i];
+    recorded.first_use = static_cast<std::uint32_t>(uses_.size());
+    scratch_.clear();
+    recorded.instruction->access(scratch_);
+    for (const Access& access : scratch_) {
+      const BufferPtr& buffer = access.tensor->buffer();
+      if (access.kind != AccessKind::kRead && access.kind != AccessKind::kReadCarry) {
+        written_[buffer->id] = true;
+      }
+      std::int32_t tile = kNotOnChip;
+      if (buffer->on_chip() && !buffer->address) {
+        const auto [entry, fresh] =
+            index.try_emplace(buffer.get(), static_cast<std::int32_t>(tiles_.size()));
+        tile = entry->second;
+        if (fresh) {
+          const std::int64_t grain = buffer->space == Space::kPsum
+                                         ? machine_.core.psum.bank_bytes
+                                         : machine_.core.sbuf.alignment_bytes;
+          Tile made;
+          made.buffer = buffer;
+          made.bytes = (buffer->row_bytes + grain - 1) / grain * grain;
+          tiles_.push_back(std::move(made));
+        }
+        std::vector<std::size_t>& uses = tiles_[static_cast<std::size_t>(tile)].uses;
+        if (uses.empty() || uses.back() != i) {
+          uses.push_back(i);
+        }
+      }
+      uses_.push_back({tile, access.kind, *access.tensor});
+    }
+    recorded.past_use = static_cast<std::uint32_t>(uses_.size());
+    recorded.dma = recorded.instruction->is_dma();
+  }
+}
+
+// A load that may run later, and again: it fills one whole tile from HBM bytes that nobody writes.
+void Placer::note_loadable(std::size_t index) {
+  const Recorded& recorded = recorded_[index];
+  const std::span<const Use> uses = uses_of(index);
+  if (!recorded.dma || uses.size() != 2 || !recorded.instruction->depends_on.empty() ||
+      recorded.instruction->rendezvous() >= 0) {
+    return;
+  }
+  const Use& source = uses[0].kind == AccessKind::kRead ? uses[0] : uses[1];
+  const Use& target = uses[0].kind == AccessKind::kRead ? uses[1] : uses[0];
+  if (source.kind != AccessKind::kRead || target.kind != AccessKind::kWrite ||
+      target.tile == kNotOnChip || source.tensor.space() != Space::kHbm ||
+      written_[source.tensor.buffer()->id]) {
+    return;
+  }
+  Tile& tile = tiles_[static_cast<std::size_t>(target.tile)];
+  const bool whole = target.tensor.size_bytes() == tile.buffer->size_bytes();
+  if (whole && tile.uses.front() == index && tile.uses.size() > 1) {
+    tile.loadable = true;
+    tile.load = recorded.instruction;
+  }
+}
+
+void Placer::open_stay(Tile& tile, std::int64_t start) {
+  const auto stay = static_cast<Stay>(tile_of_stay_.size());
+  tile_of_stay_.push_back(static_cast<std::int32_t>(&tile - tiles_.data()));
+  const std::vector<Stay> former = memory(tile).take(start, tile.bytes, stay);
+  tile.stay = stay;
+  const Dependences::Key base = program_.buffers().size();
+  std::vector<Dependences::Key> keys;
+  for (const Stay old : former) {
+    keys.push_back(base + old);
+  }
+  const Region whole{0, tile.buffer->rows - 1, 0, tile.buffer->row_bytes - 1, 0, 0, true};
+  order_.open(base + stay, whole, keys);
+}
+
+void Placer::emit(std::size_t index, Insertion insertion) {
+  const auto item = static_cast<std::uint32_t>(stream_.items.size());
+  stream_.items.push_back({recorded_[index].instruction, insertion});
+  const Dependences::Key base = program_.buffers().size();
+  for (const Use& use : uses_of(index)) {
+    const Buffer& buffer = *use.tensor.buffer();
+    if (use.tile != kNotOnChip) {
+      order_.visit(base + *tiles_[static_cast<std::size_t>(use.tile)].stay, item, use.tensor,
+                   use.kind);
+    } else if (written_[buffer.id]) {
+      order_.visit(buffer.id, item, use.tensor, use.kind);
+    }
+  }
+  if (insertion == Insertion::kRecorded) {
+    item_of_[index] = item;
+    for (const std::uint32_t earlier : recorded_[index].instruction->depends_on) {
+      order_.add_wait(item_of_[earlier]);
+    }
+  }
+  order_.finish(stream_.waits);
+}
+
+void Placer::emit_move(std::int32_t id, SpillMove::Direction direction) {
+  Tile& tile = tiles_[static_cast<std::size_t>(id)];
+  const std::int64_t shape[] = {tile.buffer->rows, tile.buffer->row_bytes};
+  auto move = std::make_unique<SpillMove>(Tensor(tile.buffer, DType::kUint8, shape), direction);
+  move->position = recorded_[now_].instruction->position;
+  const auto item = static_cast<std::uint32_t>(stream_.items.size());
+  stream_.items.push_back({move.get(), Insertion::kSpill});
+  const Dependences::Key base = program_.buffers().size();
+  scratch_.clear();
+  move->access(scratch_);
+  for (const Access& access : scratch_) {
+    order_.visit(base + *tile.stay, item, *access.tensor, access.kind);
+  }
+  // The slot in HBM scratch: a reload waits for the store before it.
+  const Dependences::Key slot = (Dependences::Key{1} << 40) + static_cast<Dependences::Key>(id);
+  order_.visit(slot, item, *scratch_.begin()->tensor,
+               direction == SpillMove::Direction::kStore ? AccessKind::kWrite : AccessKind::kRead);
+  order_.finish(stream_.waits);
+  stream_.inserted.push_back(std::move(move));
+}
+
+void Placer::release(Tile& tile, std::size_t index, int engine) {
+  memory(tile).release(*tile.stay, static_cast<std::int64_t>(index), engine);
+  tile.stay.reset();
+}
+
+// Bookkeeping after an instruction: contents, next uses, and the end of lives.
+void Placer::after(std::size_t index) {
+  const int engine = recorded_[index].dma ? -1 : static_cast<int>(recorded_[index].engine);
+  for (const Use& use : uses_of(index)) {
+    if (use.tile == kNotOnChip) {
+      continue;
+    }
+    Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+    if (use.kind != AccessKind::kRead && use.kind != AccessKind::kReadCarry) {
+      tile.clean = recorded_[index].instruction == tile.load && tile.loadable;
+      tile.spilled = false;
+      tile.has_contents = true;
+    }
+    while (!tile.dead() && tile.uses[tile.next_use] <= index) {
+      ++tile.next_use;
+    }
+    tile.last_use = index;
+  }
+  for (const Use& use : uses_of(index)) {
+    if (use.tile != kNotOnChip) {
+      Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      if (tile.dead() && tile.stay) {
+        release(tile, index, engine);
+      }
+    }
+  }
+}
+
+bool Placer::allocate_as_written(Tile& tile, int writer, Search search) {
+  Ranges& ranges = memory(tile);
+  std::optional<std::int64_t> start;
+  if (search == Search::kTightest) {
+    start = ranges.find_tightest(tile.bytes);
+  } else {
+    if (!tile.psum() && writer >= 0) {
+      start = ranges.find_oldest(tile.bytes, writer);
+    }
+    if (!start) {
+      start = ranges.find_oldest(tile.bytes);
+    }
+  }
+  if (!start) {
+    return false;
+  }
+  open_stay(tile, *start);
+  return true;
+}
+
+bool Placer::place_as_written(bool tightest) {
+  item_of_.assign(recorded_.size(), 0);
+  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    const int writer = recorded_[i].dma ? -1 : static_cast<int>(recorded_[i].engine);
+    for (const Use& use : uses_of(i)) {
+      if (use.tile == kNotOnChip) {
+        continue;
+      }
+      Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      if (!tile.stay &&
+          !allocate_as_written(tile, writer, tightest ? Search::kTightest : Search::kOldest)) {
+        if (tile.psum() && tightest) {
+          throw_psum(tile, i);
+        }
+        failure_ = fmt::format("{} at line {}", tile.buffer->name,
+                               recorded_[i].instruction->position.line);
+        return false;
+      }
+    }
+    emit(i, Insertion::kRecorded);
+    after(i);
+  }
+  return true;
+}
+
+// A unit: consecutive products accumulating into one tensor, or any other instruction alone.
+// Evicting inside such a run would send every operand through the same few slots.
+std::size_t Placer::unit_end(std::size_t index) const {
+  const auto target = [&](std::size_t i) -> const Buffer* {
+    for (const Use& use : uses_of(i)) {
+      if (use.kind == AccessKind::kAccumulate) {
+        return use.tensor.buffer().get();
+      }
+    }
+    return nullptr;
+  };
+  const Buffer* buffer = target(index);
+  std::size_t past = index + 1;
+  while (buffer != nullptr && past < recorded_.size() && target(past) == buffer) {
+    ++past;
+  }
+  return past;
+}
+
+void Placer::evict(std::int32_t id) {
+  Tile& tile = tiles_[static_cast<std::size_t>(id)];
+  if (tile.clean) {
+    release(tile, tile.last_use, -1);
+    return;
+  }
+  emit_move(id, SpillMove::Direction::kStore);
+  tile.clean = true;
+  tile.spilled = true;
+  release(tile, now_, -1);
+}
+
+// The run of neighbouring ranges that has been idle longest for the transfers it costs to empty it.
+std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_evict_dirty) {
+  const std::vector<Ranges::Range>& ranges = sbuf_.ranges();
+  const auto now = static_cast<double>(now_);
+  struct Window {
+    double score = 0;
+    double last_use = 0;
+    std::size_t first = 0;
+    std::size_t past = 0;
+  };
+  std::optional<Window> best;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    double idle = std::numeric_limits<double>::max();
+    double transfers = 0;
+    double last_use = -1;
+    std::int64_t length = 0;
+    std::size_t j = i;
+    for (; j < ranges.size() && length < bytes && ranges[j].start == ranges[i].start + length;
+         ++j) {
+      length += ranges[j].length;
+      if (!ranges[j].stay) {
+        idle = std::min(idle, ranges[j].freed_at < 0
+                                  ? std::numeric_limits<double>::max()
+                                  : now - static_cast<double>(ranges[j].freed_at) + 1);
+        continue;
+      }
+      const Tile& tile = tiles_[static_cast<std::size_t>(tile_of_stay_[*ranges[j].stay])];
+      if (tile.pinned || (!tile.clean && !may_evict_dirty)) {
+        length = -1;
+        break;
+      }
+      idle = std::min(idle, tile.clean ? now - static_cast<double>(tile.last_use)
+                                       : static_cast<double>(tile.uses[tile.next_use]) - now);
+      transfers += tile.clean ? 1 : 2;
+      last_use = std::max(last_use, static_cast<double>(tile.last_use));
+      if (best && idle < best->score) {
+        length = -1;
+        break;
+      }
+    }
+    if (length < bytes) {
+      continue;
+    }
+    const double score = std::max(idle / std::max(transfers, 1.0), 1e-9);
+    if (!best || score > best->score || (score == best->score && last_use < best->last_use)) {
+      best = Window{score, last_use, i, j};
+    }
+  }
+  if (!best) {
+    return std::nullopt;
+  }
+  const std::int64_t start = ranges[best->first].start;
+  std::vector<std::int32_t> victims;
+  for (std::size_t j = best->first; j < best->past; ++j) {
+    if (ranges[j].stay) {
+      victims.push_back(tile_of_stay_[*ranges[j].stay]);
+    }
+  }
+  for (const std::int32_t victim : victims) {
+    evict(victim);
+  }
+  return start;
+}
+
+void Placer::evict_everything() {
+  std::vector<std::int32_t> resident;
+  for (const Ranges::Range& range : sbuf_.ranges()) {
+    if (range.stay) {
+      resident.push_back(tile_of_stay_[*range.stay]);
+    }
+  }
+  for (const std::int32_t id : resident) {
+    evict(id);
+  }
+  sbuf_.forget_stamps();
+}
+
+// Gives an absent tile a place and its contents. False: no window.
+bool Placer::bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first) {
+  if (tile.psum()) {
+    if (!allocate_as_written(tile, writer, Search::kOldest)) {
+      throw_psum(tile, first);
+    }
+    return true;
+  }
+  const bool reload = tile.has_contents || tile.loadable;
+  std::optional<std::int64_t> start;
+  if (!reload && writer >= 0) {
+    start = sbuf_.find_oldest(tile.bytes, writer);
+  }
+  if (!start) {
+    start = sbuf_.find_oldest(tile.bytes);
+  }
+  if (start && reload) {
+    // A load may take the place of a clean tile that has been idle longer than any free range: its
+    // arrival then does not wait for the newest reader.
+    const std::optional<std::int64_t> rotated = evict_window(tile.bytes, false);
+    start = rotated ? rotated : start;
+  }
+  if (!start) {
+    start = evict_window(tile.bytes, true);
+  }
+  if (!start) {
+    return false;
+  }
+  open_stay(tile, *start);
+  if (!reload) {
+    return true;
+  }
+  if (tile.spilled) {
+    emit_move(id, SpillMove::Direction::kReload);
+  } else {
+    const std::size_t load = tile.uses.front();
+    emit(load, tile.has_contents ? Insertion::kReload : Insertion::kRecorded);
+    tile.has_contents = true;
+    tile.clean = true;
+  }
+  return true;
+}
+
+// Places everything the unit touches. False: the unit must end before `cut`, or (cut == first)
+// repack.
+bool Placer::make_room_for_unit(std::size_t first, std::size_t past, std::size_t& cut) {
+  for (std::size_t i = first; i < past; ++i) {
+    for (const Use& use : uses_of(i)) {
+      if (use.tile != kNotOnChip) {
+        tiles_[static_cast<std::size_t>(use.tile)].pinned = true;
+      }
+    }
+  }
+  const int writer = recorded_[first].dma ? -1 : static_cast<int>(recorded_[first].engine);
+  for (std::size_t i = first; i < past; ++i) {
+    for (const Use& use : uses_of(i)) {
+      if (use.tile == kNotOnChip) {
+        continue;
+      }
+      Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      if (!tile.stay && !bring_in(tile, use.tile, writer, first)) {
+        cut = i;
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void Placer::place_with_spills() {
+  item_of_.assign(recorded_.size(), 0);
+  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    note_loadable(i);
+  }
+  const auto unpin = [&](std::size_t first, std::size_t past) {
+    for (std::size_t i = first; i < past; ++i) {
+      for (const Use& use : uses_of(i)) {
+        if (use.tile != kNotOnChip) {
+          tiles_[static_cast<std::size_t>(use.tile)].pinned = false;
+        }
+      }
+    }
+  };
+  std::size_t past = 0;
+  for (std::size_t first = 0; first < recorded_.size(); first = past) {
+    now_ = first;
+    past = unit_end(first);
+    const std::span<const Use> uses = uses_of(first);
+    const bool written_load = uses.size() == 2 && [&] {
+      for (const Use& use : uses) {
+        if (use.tile != kNotOnChip) {
+          const Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+          return tile.loadable && tile.uses.front() == first;
+        }
+      }
+      return false;
+    }();
+    if (written_load) {
+      // Taken out: it comes back in front of its first use.
+      for (const Use& use : uses) {
+        if (use.tile != kNotOnChip) {
+          tiles_[static_cast<std::size_t>(use.tile)].next_use = 1;
+        }
+      }
+      continue;
+    }
+    bool repacked = false;
+    std::size_t cut = first;
+    while (!make_room_for_unit(first, past, cut)) {
+      unpin(first, past);
+      if (cut > first) {
+        past = cut;
+      } else if (!repacked) {
+        evict_everything();
+        repacked = true;
+      } else {
+        throw_operands_do_not_fit(first);
+      }
+    }
+    for (std::size_t i = first; i < past; ++i) {
+      emit(i, Insertion::kRecorded);
+      after(i);
+    }
+    unpin(first, past);
+  }
+}
+
+void Placer::throw_operands_do_not_fit(std::size_t index) const {
+  std::int64_t bytes = 0;
+  std::string list;
+  for (const Use& use : uses_of(index)) {
+    if (use.tile != kNotOnChip && use.tensor.space() == Space::kSbuf) {
+      const Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      bytes += tile.bytes;
+      list += (list.empty() ? "" : ", ") + use.tensor.describe();
+    }
+  }
+  Error error(ErrorKind::kCapacity, "sbuf-capacity",
+              {.rule = "the operands of one instruction are in SBUF together",
+               .here = fmt::format("{} needs {} bytes per partition: {}",
+                                   recorded_[index].instruction->name(), bytes, list),
+               .limit = fmt::format("{} usable bytes per partition on {}",
+                                    machine_.core.sbuf.usable_bytes(), machine_.chip.name),
+               .fix = "use smaller tiles"});
+  error.set_where(program_.source_line(recorded_[index].instruction->position));
+  throw error;
+}
+
+void Placer::throw_psum(const Tile& tile, std::size_t index) const {
+  const Psum& psum = machine_.core.psum;
+  std::string list;
+  for (const Ranges::Range& range : psum_.ranges()) {
+    if (range.stay) {
+      const Tile& other = tiles_[static_cast<std::size_t>(tile_of_stay_[*range.stay])];
+      list += fmt::format("{}{} (line {})", list.empty() ? "" : ", ", other.buffer->name,
+                          other.buffer->where.line);
+    }
+  }
+  Error error(ErrorKind::kCapacity, "psum-capacity",
+              {.rule = "the PSUM tensors that are alive at once fit into its banks",
+               .here = fmt::format("`{}` needs {} more bank(s); alive: {}", tile.buffer->name,
+                                   tile.bytes / psum.bank_bytes, list),
+               .limit = fmt::format("{} banks of {} bytes per partition on {}", psum.banks,
+                                    psum.bank_bytes, machine_.chip.name),
+               .fix = "copy results out of PSUM before starting more accumulation groups"});
+  error.set_where(program_.source_line(recorded_[index].instruction->position));
+  throw error;
+}
+
+// Live bytes per partition at the worst moment, in program order, before anything is spilled.
+void measure_peaks(const Program& program, int core, const Machine& machine, Stream& stream) {
+  std::unordered_map<const Buffer*, std::pair<std::size_t, std::size_t>> lives;
+  AccessList list;
+  const auto& instructions = program.instructions(core);
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    list.clear();
+    instructions[i]->access(list);
+    for (const Access& access : list) {
+      const Buffer* buffer = access.tensor->buffer().get();
+      if (buffer->on_chip()) {
+        lives.try_emplace(buffer, i, i).first->second.second = i;
+      }
+    }
+  }
+  std::vector<std::int64_t> sbuf(instructions.size() + 1, 0);
+  std::vector<std::int64_t> psum(instructions.size() + 1, 0);
+  for (const auto& [buffer, life] : lives) {
+    std::vector<std::int64_t>& change = buffer->space == Space::kPsum ? psum : sbuf;
+    const std::int64_t bank = machine.core.psum.bank_bytes;
+    const std::int64_t amount =
+        buffer->space == Space::kPsum ? (buffer->row_bytes + bank - 1) / bank : buffer->row_bytes;
+    change[life.first] += amount;
+    change[life.second + 1] -= amount;
+  }
+  std::int64_t sbuf_now = 0;
+  std::int64_t psum_now = 0;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    sbuf_now += sbuf[i];
+    psum_now += psum[i];
+    stream.sbuf_peak_bytes = std::max(stream.sbuf_peak_bytes, sbuf_now);
+    stream.psum_peak_banks = std::max(stream.psum_peak_banks, psum_now);
+  }
+}
+
+}  // namespace
+
+Stream place(const Program& program, int core, const Machine& machine, SpillPolicy spill) {
+  const auto finish = [&](Placer& placer) {
+    Stream stream = placer.take_stream();
+    measure_peaks(program, core, machine, stream);
+    return stream;
+  };
+  Placer as_written(program, core, machine);
+  if (as_written.place_as_written(false)) {
+    return finish(as_written);
+  }
+  Placer tight(program, core, machine);
+  if (tight.place_as_written(true)) {
+    return finish(tight);
+  }
+  if (spill == SpillPolicy::kError) {
+    throw Error(ErrorKind::kCapacity, "spill-forbidden",
+                {.rule = "with --spill=error everything alive at once must fit into SBUF",
+                 .here = "no place for " + tight.failure(),
+                 .limit = fmt::format("{} usable bytes per partition on {}",
+                                      machine.core.sbuf.usable_bytes(), machine.chip.name),
+                 .fix = "use smaller tiles, or allow spills"});
+  }
+  Placer spilling(program, core, machine);
+  spilling.place_with_spills();
+  return finish(spilling);
+}
+
+}  // namespace trena

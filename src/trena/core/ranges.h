@@ -1,0 +1,57 @@
+// One memory's bytes per partition, cut into ranges: who lives where, and since when the rest is
+// free.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trena/isa/instruction.h"
+
+namespace trena {
+
+// A tensor's stay at one address, from its first write or reload to its last access or eviction.
+using Stay = std::uint32_t;
+
+class Ranges {
+ public:
+  struct Range {
+    std::int64_t start = 0;
+    std::int64_t length = 0;
+    std::optional<Stay> stay;    // empty: free
+    std::int64_t freed_at = -1;  // program index of the last access before it became free
+    int freed_by = -1;           // engine of that access; -1: a DMA
+  };
+
+  // `barred` ranges belong to manual tensors and are never given out.
+  Ranges(std::int64_t size_bytes, const std::vector<std::pair<std::int64_t, std::int64_t>>& barred);
+
+  // Of the runs of free ranges that hold `length`: the one whose newest stamp is oldest. Adjacent
+  // free ranges join but keep their own stamps, so a run is as new as its newest part (hw.md §2.7,
+  // allocator). With `freed_by`, only ranges last used on that engine: their next tenant needs no
+  // wait between engines.
+  std::optional<std::int64_t> find_oldest(std::int64_t length,
+                                          std::optional<int> freed_by = {}) const;
+  // The smallest hole that holds `length`: for programs that the first rule fragments.
+  std::optional<std::int64_t> find_tightest(std::int64_t length) const;
+
+  // Occupies [start, start + length), which must be free; returns the former stays of these bytes.
+  std::vector<Stay> take(std::int64_t start, std::int64_t length, Stay stay);
+  void release(Stay stay, std::int64_t index, int engine);
+  // All free space becomes one kind: used before repacking.
+  void forget_stamps();
+
+  const std::vector<Range>& ranges() const { return ranges_; }
+  std::int64_t start_of(Stay stay) const;
+
+ private:
+  struct Former {
+    std::int64_t start;
+    std::int64_t end;
+    Stay stay;
+  };
+  std::vector<Range> ranges_;   // sorted by start, gapless but for barred ranges
+  std::vector<Former> former_;  // last tenants, sorted by start, not overlapping
+};
+
+}  // namespace trena
