@@ -102,7 +102,7 @@ def as_dtype(wanted) -> dtype:
     if found is None:
         raise UsageError(
             "a dtype is one of nki.language's element types or its counterpart in NumPy or PyTorch",
-            id="dtype-unknown",
+            id="unknown-dtype",
             here=f"{wanted!r}",
             limit=", ".join(ALL),
         )

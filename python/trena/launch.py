@@ -292,7 +292,7 @@ class ArgumentBinder:
     def __init__(self, program):
         self.program = program
         self.framework = "numpy"
-        self.originals: dict[int, object] = {}  # buffer id -> the caller's array
+        self.originals: list[tuple] = []  # (tensor, the caller's array)
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (caller's strided array, our packed copy)
         self.described: list[str] = []
 
@@ -338,7 +338,7 @@ class ArgumentBinder:
             if array.flags.writeable:
                 self.copies.append((array, packed))
         tensor = self.program.external(packed, dtype, packed.shape, name, "input")
-        self.originals[tensor.buffer_id] = original
+        self.originals.append((tensor, original))
         self.described.append(f"{name}[{','.join(map(str, array.shape))}]{dtypes.short(dtype)}")
         return tensor
 
@@ -359,9 +359,9 @@ class ArgumentBinder:
         return value
 
     def _result(self, tensor):
-        original = self.originals.get(tensor.buffer_id)
-        if original is not None and tuple(original.shape) == tuple(tensor.shape) and tensor.offset == 0:
-            return original  # the kernel returned its argument: so do we
+        for argument, original in self.originals:
+            if tensor.same_buffer(argument) and tensor.shape == argument.shape and tensor.offset == 0:
+                return original  # the kernel returned its argument: so do we
         array = to_array(tensor)
         if self.framework == "torch":
             return _to_torch(array, tensor.dtype)
@@ -501,7 +501,7 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     timing = work.program.finish(options.schedule, options.spill)
     run = _record(kernel_name, binder, work, timing, started)
     run.results = [_describe(item) for item in _tensors(value)]
-    _warn_private_output(value)
+    _warn_private_output(value, binder)
     if not options.time_only:
         binder.write_back()
         run.outputs = binder.unwrap(value)
@@ -552,9 +552,10 @@ def _describe(tensor) -> str:
     return f"{tensor.name}[{','.join(map(str, tensor.shape))}]{dtypes.short(tensor.dtype)}"
 
 
-def _warn_private_output(value) -> None:
+def _warn_private_output(value, binder) -> None:
     for tensor in _tensors(value):
-        if tensor.space == "hbm" and tensor.role == "local":
+        argument = any(tensor.same_buffer(a) for a, _ in binder.originals)
+        if str(tensor.buffer) == "private_hbm" and not argument:
             warnings.warn(
                 f"{tensor.name or 'an output'} is in nl.hbm: the device wants outputs in nl.shared_hbm",
                 stacklevel=4,

@@ -44,11 +44,4 @@ for _region in MemoryRegion:
 _core.register_memory("hbm", MemoryRegion.private_hbm)
 
 
-class DynamicSlice(NKIObject):
-    """nl.ds(start, size): `size` elements from `start`, as an index."""
-
-    __slots__ = ("start", "size")
-
-    def __init__(self, start, size):
-        self.start = start
-        self.size = size
+DynamicSlice = _core.DynamicSlice  # nl.ds(start, size), as an index

@@ -97,7 +97,7 @@ def register_store(dst, src) -> None:
     value = operator.index(src)
     if native is not None:
         native(dst, value)
-    elif dst.space == "sbuf":
+    elif str(dst.buffer) == "sbuf":
         _core.isa.memset(dst=dst, value=value)
     else:
         tile = core.tensor("sbuf", "local", (1, 1), dst.dtype)

@@ -73,3 +73,10 @@ def __getattr__(name: str):
     if name in INSTRUCTIONS:
         raise NotModelled(f"nki.isa.{name} is not modelled", id="not-modelled", here=f"nki.isa.{name}")
     raise AttributeError(f"module 'nki.isa' has no attribute {name!r}")
+
+
+def documentation(name: str) -> str:
+    """What an instruction does, in one paragraph."""
+    from trena.nki.isa.documentation import INSTRUCTIONS
+
+    return INSTRUCTIONS[name]

@@ -63,7 +63,7 @@ def _shape(shape):
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
     """A new tensor with every element set to a number. On HBM a tile of SBUF is stored row block by row block."""
     tensor = ndarray(shape, dtype, buffer, name)
-    if tensor.space == "hbm":
+    if is_hbm(tensor.buffer):
         _fill_hbm(tensor, fill_value)
     else:
         _isa.memset(dst=tensor, value=fill_value)
