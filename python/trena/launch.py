@@ -454,6 +454,23 @@ class Run:
             raise AttributeError(name)
         return getattr(self.timing, name)
 
+    def as_dict(self) -> dict:
+        """The numbers of this run for machines; `trena run --json` writes a list of these."""
+        detail = getattr(self.timing, "as_dict", None)
+        return {
+            "name": self.name,
+            "arguments": self.arguments,
+            "results": self.results,
+            "machine": self.machine.name,
+            "cores": self.core_count,
+            "schedule": self.options.schedule,
+            "spill": self.options.spill,
+            "time_ns": self.time_ns,
+            "host_seconds": self.host_seconds,
+            "interrupted": self.interrupted,
+            **({"timing": detail()} if detail is not None else {}),
+        }
+
     def __repr__(self):
         return f"<trena.Run {self.line()}>"
 

@@ -75,7 +75,7 @@ def test_memory_regions():
 def test_tile_sizes_are_plain_integers(monkeypatch):
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn2")
     sizes = nl.tile_size
-    # AWS nki.language.tile_size and trainium2_arch.rst: 128 partitions, 2 KiB banks, 8 of them, 192 KiB of 208 usable.
+    # AWS nki.language.tile_size and trainium2_arch.rst: 128 partitions, 2 KiB banks, 8 of them.
     expected = {"pmax": 128, "psum_fmax": 512, "psum_bank_fmax": 512, "psum_bank_fmax_bytes": 2048, "psum_num_banks": 8,
                 "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "bn_stats_fmax": 512}
     assert {name: getattr(sizes, name) for name in expected} == expected
