@@ -40,6 +40,7 @@ void bind_errors(nb::module_& module);
 void bind_number(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_objects(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_nki_isa(nb::module_& module);
 

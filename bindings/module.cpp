@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   bindings::bind_errors(module);
   bindings::bind_number(module);
   bindings::bind_machine(module);
+  bindings::bind_objects(module);
   bindings::bind_memory(module);
   bindings::bind_program(module);
   bindings::bind_nki_isa(module);

@@ -1,9 +1,10 @@
+#include "bindings.h"
+
+// Behind Python.h, which bindings.h includes.
 #include <frameobject.h>
 
 #include <string>
 #include <unordered_map>
-
-#include "bindings.h"
 
 namespace trena::bindings {
 namespace {

@@ -32,6 +32,8 @@ struct BufferRequest {
 class Program {
  public:
   Program(Machine machine, int core_count, ProgramOptions options = {});
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   const Machine& machine() const { return machine_; }
   const ProgramOptions& options() const { return options_; }

@@ -1,5 +1,9 @@
 #include "trena/memory/rows.h"
 
+#include <array>
+#include <cstring>
+
+#include "trena/memory/views.h"
 #include "trena/number/convert.h"
 
 namespace trena {
@@ -74,14 +78,85 @@ void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byt
                 });
 }
 
+namespace {
+
+// Calls fn for the ordinary views that a tensor stands for: itself, or what its index chooses.
+template <typename Fn>
+void for_each_direct(const Tensor& tensor, Fn&& fn) {
+  const Indirection* indirection = tensor.indirection().get();
+  if (indirection == nullptr || indirection->kind == Indirection::Kind::kScalar) {
+    fn(tensor);
+    return;
+  }
+  if (indirection->kind == Indirection::Kind::kColumns) {
+    const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
+    const std::array<Dim, 2> dims = {tensor.dim(0), Dim{indirection->row_count, width}};
+    fn(tensor.with(tensor.dtype(), tensor.offset_bytes(), dims));
+    return;
+  }
+  for (std::int64_t row = 0; row < tensor.size(0); ++row) {
+    if (views::in_bounds(tensor, views::gathered_index(tensor, row))) {
+      fn(views::gathered_row(tensor, row));
+    }
+  }
+}
+
+void require_data(const Tensor& tensor) {
+  if (!tensor.buffer()->has_data()) {
+    throw_not_modelled("the values of " + tensor.describe() + " in a run for time alone");
+  }
+}
+
+// Calls fn(view, offset of its first byte in the packed bits).
+template <typename Fn>
+void for_each_packed(const Tensor& tensor, Fn&& fn) {
+  require_data(tensor);
+  const Indirection* indirection = tensor.indirection().get();
+  if (indirection == nullptr || indirection->kind == Indirection::Kind::kScalar) {
+    fn(tensor, std::int64_t{0});
+    return;
+  }
+  if (indirection->kind == Indirection::Kind::kColumns) {
+    throw_not_modelled("reading " + tensor.describe() + " through tensor indirection outside an instruction");
+  }
+  for (std::int64_t row = 0; row < tensor.size(0); ++row) {
+    const Tensor view = views::gathered_row(tensor, row);
+    fn(view, row * view.size_bytes());
+  }
+}
+
+}  // namespace
+
+void read_bits(const Tensor& tensor, std::byte* out) {
+  for_each_packed(tensor, [&](const Tensor& view, std::int64_t first) {
+    const std::byte* data = view.buffer()->storage->data();
+    std::byte* next = out + first;
+    for_each_run(view, [&](std::size_t offset, std::size_t length) {
+      std::memcpy(next, data + offset, length);
+      next += length;
+    });
+  });
+}
+
+void write_bits(const Tensor& tensor, const std::byte* bits) {
+  for_each_packed(tensor, [&](const Tensor& view, std::int64_t first) {
+    std::byte* data = view.buffer()->storage->data();
+    const std::byte* next = bits + first;
+    for_each_run(view, [&](std::size_t offset, std::size_t length) {
+      std::memcpy(data + offset, next, length);
+      next += length;
+    });
+  });
+}
+
 bool is_written(const Tensor& tensor) {
   const WrittenBits& written = tensor.buffer()->storage->written();
   if (written.all()) {
     return true;
   }
   bool all = true;
-  for_each_run(tensor, [&](std::size_t offset, std::size_t length) {
-    all = all && written.covers(offset, length);
+  for_each_direct(tensor, [&](const Tensor& view) {
+    for_each_run(view, [&](std::size_t offset, std::size_t length) { all = all && written.covers(offset, length); });
   });
   return all;
 }
@@ -91,8 +166,9 @@ void mark_written(const Tensor& tensor) {
   if (written.all()) {
     return;
   }
-  for_each_run(tensor,
-               [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
+  for_each_direct(tensor, [&](const Tensor& view) {
+    for_each_run(view, [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
+  });
 }
 
 }  // namespace trena

@@ -73,6 +73,7 @@ class Tensor {
       const;  // innermost stride is one element and the pattern has one dimension
   std::int64_t innermost_stride_bytes() const;
 
+  // Null for an ordinary view.
   const std::shared_ptr<const Indirection>& indirection() const { return indirection_; }
 
   // "k[128, 512] bfloat16 sbuf": for messages.
@@ -91,14 +92,19 @@ class Tensor {
   std::shared_ptr<const Indirection> indirection_;
 };
 
-// A data-dependent address: `ap(scalar_offset=…)` and `ap(vector_offset=…, indirect_dim=0)`.
-// Scalar offsets are resolved when the instruction is appended; vector offsets are read by the DMA.
+// A data-dependent address. Whoever executes an instruction reads the index when it runs:
+//   kScalar   `select(dim, tensor)`, `ap(scalar_offset=…)`: one index, already added to the view's offset when the
+//             view was made. Only the order of events needs the tensor.
+//   kVector   `vector_select`, `ap(vector_offset=…)`: row i of the view is row index[i] of the base
+//             (views::gathered_row). The view's offset is that of base row 0.
+//   kColumns  `indirect`, v4: element i of a partition is at free offset index[i % G, i / G] of its group of G
+//             partitions (16 for vector, scalar and gpsimd, 32 for tensor); dimension 1 counts them.
 struct Indirection {
-  Tensor vector_offset;  // [P, 1] int32/uint32 in SBUF: row i of the view takes base row
-                         // vector_offset[i]
-  int indirect_dim = 0;
-  std::int64_t row_stride_bytes = 0;  // of the indirect dimension of the base tensor
-  std::int64_t row_count = 0;         // of the base tensor: the bound
+  enum class Kind : std::uint8_t { kScalar, kVector, kColumns };
+  Kind kind = Kind::kVector;
+  std::optional<Tensor> index;        // empty: the index came from a register
+  std::int64_t row_stride_bytes = 0;  // kVector: of dimension 0 of the base tensor
+  std::int64_t row_count = 0;         // kVector: rows of the base tensor; kColumns: its elements per partition
 };
 
 }  // namespace trena
