@@ -69,7 +69,7 @@ enum class AluOp : std::uint8_t {
   kMultiply,
   kMaximum,  // NaN if either is NaN; so are the next three
   kMinimum,
-  kAbsMax,  // max(|a|, |b|)
+  kAbsMax,  // a if |a| > |b|, else b: the value keeps its sign
   kAbsMin,
   kEqual,  // comparisons and logical operators give 1 or 0
   kNotEqual,
