@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct RunEvent {
   EngineKind engine = EngineKind::kSync;  // who ran it, or triggered it
   bool dma = false;                       // start/end below are then first packet and last byte
   bool spill = false;                     // inserted by Placement
+  std::int8_t queue = 0;                  // of a DMA: which of its engine's queues
+  std::optional<Evidence> evidence;       // of Cost::evidence
   Position position;
   Ticks issue = 0;       // left the queue (for a DMA: the trigger)
   Ticks start = 0;       // began to work
@@ -59,14 +62,22 @@ struct CoreRun {
   Ticks packet_time = 0;  // Σ over packets and engines
   std::int64_t hbm_read_bytes = 0;
   std::int64_t hbm_write_bytes = 0;
-  std::int64_t spilled_bytes = 0;         // of the above, what Placement added
-  std::int64_t multiply_accumulates = 0;  // useful
-  double hardware_flops = 0;              // adjusted by dtype, transposes included (hw.md §2.6)
-  double model_flops = 0;                 // adjusted by dtype, transposes left out
+  std::int64_t spilled_bytes = 0;                   // of the above, what Placement added
+  std::int64_t multiply_accumulates = 0;            // useful
+  std::int64_t transpose_multiply_accumulates = 0;  // PE passes that move instead
+  double hardware_flops = 0;  // adjusted by dtype, transposes included (hw.md §2.6)
+  double model_flops = 0;     // adjusted by dtype, transposes left out
   std::int64_t table_loads = 0;
   Ticks table_load_time = 0;
   std::int64_t sbuf_peak_bytes = 0;  // per partition, live at once before spilling
   std::int64_t psum_peak_banks = 0;
+};
+
+// What the instructions of one source line work on, as the first of them did.
+struct OperandText {
+  Position position;
+  std::string_view name;  // mnemonic
+  std::string text;       // "acc[128,512]float32 psum <- w[128,128]bfloat16 sbuf, ..."
 };
 
 struct Run {
@@ -79,6 +90,7 @@ struct Run {
   std::vector<RunEvent>
       events;  // in order of issue per core and engine; index = id used by `cause`
   std::vector<std::string> files;
+  std::vector<OperandText> operands;
 
   double seconds() const { return static_cast<double>(time) * 1e-15; }
 };

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "trena/machine/machine.h"
 #include "trena/machine/ticks.h"
 #include "trena/number/dtype.h"
 
@@ -58,6 +60,8 @@ struct Cost {
   TensorWork tensor;
   DmaWork dma;  // interval above is then the trigger engine's issue time
   Activity activity;
+  // How sure the law behind interval and completion is; empty: as its engine's figures (report/).
+  std::optional<Evidence> evidence;
 };
 
 }  // namespace trena

@@ -60,6 +60,7 @@ Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law
   cost.interval = machine.ticks(engine, stream_engine(machine, engine).issue_cycles(work));
   cost.completion = machine.ticks(engine, law.offset_cycles + work + extra_completion_cycles);
   cost.activity.elements = elements;
+  cost.evidence = law.evidence;
   return cost;
 }
 
