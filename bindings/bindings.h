@@ -42,6 +42,7 @@ void bind_machine(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_objects(nb::module_& module);
 void bind_program(nb::module_& module);
+void bind_run(nb::module_& module);
 void bind_nki_isa(nb::module_& module);
 
 }  // namespace trena::bindings

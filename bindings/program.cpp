@@ -80,6 +80,12 @@ void bind_program(nb::module_& module) {
            "role"_a = "local")
       .def("external", make_external, "array"_a, "dtype"_a, "shape"_a, "name"_a = "", "role"_a = "input")
       .def("begin", [](Program& self, int core) { set_current_tracer({&self, core}); }, "core"_a = 0)
+      .def("finish", [](const Program& self, std::string_view schedule, std::string_view spill) {
+        RunOptions options;
+        options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
+        options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
+        return run_program(self, options);
+      }, "schedule"_a = "list", "spill"_a = "auto")
       .def("end", [](Program&) { set_current_tracer({}); });
 }
 

@@ -74,6 +74,14 @@ void Dependences::visit_bucket(Bucket& bucket, const Pending& access) {
   bucket.writers.push_back(access);
 }
 
+void Dependences::visit_state(HiddenState state, std::uint32_t item) {
+  std::int64_t& last = last_of_state_[static_cast<std::size_t>(state)];
+  if (last >= 0) {
+    found_.push_back(Wait::after_end(static_cast<std::uint32_t>(last)));
+  }
+  last = item;
+}
+
 void Dependences::finish(Edges& waits) {
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end(),

@@ -4,6 +4,7 @@
 // (manual addresses, two views of one HBM range) is a matter for check/, not for the clock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,8 @@ class Dependences {
   void open(Key stay, const Region& whole, const std::vector<Key>& former);
 
   void visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind);
+
+  void visit_state(HiddenState state, std::uint32_t item);
 
   // Closes `item`: its waits, sorted and without repetition, go to `waits`.
   void finish(Edges& waits);
@@ -47,6 +50,7 @@ class Dependences {
   void visit_bucket(Bucket& bucket, const Pending& access);
 
   std::unordered_map<Key, History> histories_;
+  std::array<std::int64_t, kHiddenStates> last_of_state_{-1, -1, -1, -1};
   std::vector<Wait> found_;
 };
 

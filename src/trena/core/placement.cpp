@@ -48,6 +48,7 @@ struct Recorded {
   bool dma;
   std::uint32_t first_use;
   std::uint32_t past_use;
+  std::uint32_t states;  // bit per HiddenState
 };
 
 class Placer {
@@ -136,7 +137,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
   const auto& instructions = program.instructions(core);
   recorded_.reserve(instructions.size());
   for (const auto& instruction : instructions) {
-    recorded_.push_back({instruction.get(), instruction->engine(machine), false, 0, 0});
+    recorded_.push_back({instruction.get(), instruction->engine(machine), false, 0, 0, 0});
   }
   read_program();
 }
@@ -176,6 +177,9 @@ void Placer::read_program() {
     }
     recorded.past_use = static_cast<std::uint32_t>(uses_.size());
     recorded.dma = recorded.instruction->is_dma();
+    for (int state = 0; state < kHiddenStates; ++state) {
+      recorded.states |= scratch_.has_state(static_cast<HiddenState>(state)) ? 1u << state : 0u;
+    }
   }
 }
 
@@ -227,6 +231,11 @@ void Placer::emit(std::size_t index, Insertion insertion) {
                    use.kind);
     } else if (written_[buffer.id]) {
       order_.visit(buffer.id, item, use.tensor, use.kind);
+    }
+  }
+  for (int state = 0; state < kHiddenStates; ++state) {
+    if ((recorded_[index].states >> state & 1u) != 0) {
+      order_.visit_state(static_cast<HiddenState>(state), item);
     }
   }
   if (insertion == Insertion::kRecorded) {

@@ -21,11 +21,14 @@ enum class SpillPolicy : std::uint8_t { kAuto, kError };
 enum class SchedulePolicy : std::uint8_t { kProgram, kList };
 
 struct RunOptions {
-  SchedulePolicy schedule = SchedulePolicy::kProgram;
+  SchedulePolicy schedule = SchedulePolicy::kList;
   SpillPolicy spill = SpillPolicy::kAuto;
 };
 
-// Rows of a timeline: five engines, then one row per DMA queue.
+// Rows of a timeline, per core: five engines, then DMA queues for loads, stores and spill moves, then one per engine
+// that the kernel asked to trigger DMAs.
+constexpr int kQueuesPerCore = 2 * kEngineCount + 3;
+std::string queue_name(int queue);  // "tensor" …, "dma.load", "dma.store", "dma.spill", "dma.sync" …
 constexpr int kNoCause = -1;
 
 // One instruction in time. Times are ticks from the start of the data flow.
@@ -33,6 +36,7 @@ struct RunEvent {
   std::string_view name;  // mnemonic; points at static text
   std::int16_t core = 0;
   EngineKind engine = EngineKind::kSync;  // who ran it, or triggered it
+  std::int16_t queue = 0;                 // row of its core, see kQueuesPerCore
   bool dma = false;                       // start/end below are then first packet and last byte
   bool spill = false;                     // inserted by Placement
   std::int8_t queue = 0;                  // of a DMA: which of its engine's queues

@@ -29,6 +29,11 @@ enum class AccessKind : std::uint8_t {
   kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
 };
 
+// What instructions remember in the core between calls, besides tensors: it keeps them in program order even when
+// a compiler would move independent work up.
+enum class HiddenState : std::uint8_t { kScalarAccumulators, kVectorAccumulators, kRandom, kRegisters };
+constexpr int kHiddenStates = 4;
+
 struct Access {
   const Tensor* tensor;
   AccessKind kind;
@@ -45,13 +50,19 @@ class AccessList {
       read(*tensor);
     }
   }
-  void clear() { accesses_.clear(); }
+  void uses_state(HiddenState state) { states_ |= 1u << static_cast<unsigned>(state); }
+  bool has_state(HiddenState state) const { return (states_ >> static_cast<unsigned>(state) & 1u) != 0; }
+  void clear() {
+    accesses_.clear();
+    states_ = 0;
+  }
   auto begin() const { return accesses_.begin(); }
   auto end() const { return accesses_.end(); }
   std::size_t size() const { return accesses_.size(); }
 
  private:
   std::vector<Access> accesses_;
+  std::uint32_t states_ = 0;
 };
 
 // Where in the user's program an instruction comes from.

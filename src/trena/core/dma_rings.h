@@ -1,0 +1,69 @@
+// The DMA engines and HBM in time: queues of transfers whose heads share the engines of their core and the
+// bandwidth of their HBM stack (hw.md §1.7, §2.7).
+//
+// A queue is FIFO. The heads of a core's queues take turns packet by packet on its engines, which is modelled as an
+// equal share; then no core draws more than Hbm::core_gbs and no stack more than Hbm::stack_gbs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "trena/isa/cost.h"
+#include "trena/machine/machine.h"
+
+namespace trena {
+
+class DmaRings {
+ public:
+  DmaRings(const Machine& machine, int cores, int queues_per_core);
+
+  struct Transfer {
+    std::uint64_t id = 0;
+    double work_ns = 0;    // of the busiest engine, alone and at full rate
+    double hbm_bytes = 0;  // that cross the stack
+  };
+  struct Step {
+    Ticks time = 0;
+    int queue = 0;  // global queue number
+  };
+
+  // The next transfer to leave its queue, if nothing else arrives before.
+  std::optional<Step> next() const;
+  void push(int queue, const Transfer& transfer, Ticks now);
+  // The head of `queue` is done at `now`: returns it and when its first packet moved.
+  struct Done {
+    std::uint64_t id;
+    Ticks first_packet;
+  };
+  Done pop(int queue, Ticks now);
+
+ private:
+  struct Queue {
+    std::deque<Transfer> waiting;  // front: moving
+    double remaining_ns = 0;
+    double rate = 0;               // ns of work per ns
+    Ticks first_packet = 0;
+  };
+  void advance(Ticks now);
+  void share();
+  void start_head(Queue& queue, Ticks now);
+
+  int queues_per_core_;
+  int cores_per_stack_;
+  double core_gbs_;
+  double stack_gbs_;
+  std::vector<Queue> queues_;
+  Ticks now_ = 0;
+  std::optional<Step> next_;
+};
+
+// Packet time of the busiest engine (Dma::packet_time_ns), slowdown included; and of all engines together.
+struct DmaService {
+  double busiest_engine_ns = 0;
+  double all_engines_ns = 0;
+};
+DmaService dma_service(const Machine& machine, const DmaWork& work);
+
+}  // namespace trena

@@ -1,0 +1,572 @@
+#include "trena/core/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <unordered_map>
+
+#include "trena/core/dma_rings.h"
+#include "trena/core/tensor_clock.h"
+
+namespace trena {
+namespace {
+
+// Queues of one core: the engines', then the DMA triggers'.
+constexpr int kLoadQueue = kEngineCount;
+constexpr int kStoreQueue = kEngineCount + 1;
+constexpr int kSpillQueue = kEngineCount + 2;
+constexpr int kRequestedQueue = kEngineCount + 3;  // + engine that the kernel asked to trigger
+constexpr int kQueues = kQueuesPerCore;
+static_assert(kRequestedQueue + kEngineCount == kQueues);
+constexpr int kDmaQueues = kQueues - kEngineCount;
+
+constexpr Ticks kNeverFree = std::numeric_limits<Ticks>::max();
+
+struct Item {
+  const Instruction* instruction;
+  Cost cost;
+  std::int32_t core;
+  std::int32_t queue;  // of its core
+  std::uint32_t pending = 0;
+  Ticks ready = 0;
+  std::int64_t cause = kNoCause;
+  Ticks issue = 0;
+  Ticks start = 0;
+  Ticks busy_until = 0;
+  Ticks end = 0;
+  Ticks stall = 0;
+
+  bool dma() const { return queue >= kEngineCount; }
+};
+
+struct Queue {
+  std::vector<std::uint32_t> items;  // in program order
+  std::size_t head = 0;              // program order: the next to issue
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;  // list order
+  Ticks free_at = 0;
+  Ticks wake_at = -1;                // a wake-up is on its way
+  std::int64_t in_flight = 0;
+  Ticks last_end = 0;                // of the union of activity
+  Ticks active = 0;
+  std::string_view table;            // resident activation functions
+};
+
+enum class EventKind : std::uint8_t { kReady, kArrive, kDone, kWake };
+
+struct Event {
+  Ticks time;
+  EventKind kind;
+  std::uint32_t id;  // item, or core * kQueues + queue for a wake-up
+  bool operator>(const Event& other) const {
+    return std::tie(time, kind, id) > std::tie(other.time, other.kind, other.id);
+  }
+};
+
+struct Successor {
+  std::uint32_t item;
+  bool on_start;
+};
+
+class Simulation {
+ public:
+  Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run);
+  void run();
+
+ private:
+  void build_items();
+  void build_successors();
+  int queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const;
+  Queue& queue_at(const Item& item) { return queues_[static_cast<std::size_t>(item.core * kQueues + item.queue)]; }
+  bool in_order(int queue) const { return run_.options.schedule == SchedulePolicy::kProgram || queue >= kEngineCount; }
+
+  void handle(const Event& event);
+  void ring_step(DmaRings::Step step);
+  void touch(std::uint32_t queue) { touched_.push_back(queue); }
+  void issue_from(std::uint32_t queue);
+  bool next_item(Queue& queue, int number, std::uint32_t& id);
+  void wake(std::uint32_t number, Queue& queue, Ticks time);
+  bool meet(std::uint32_t id);
+  void start(std::uint32_t id);
+  void start_engine(Item& item, Queue& queue);
+  void start_dma(std::uint32_t id, Item& item, Queue& queue);
+  void release_successors(std::uint32_t id, bool on_start, Ticks time);
+  Ticks gap(const Item& from, const Item& to) const;
+  void finish();
+  void count(const Item& item, CoreRun& core, const StreamItem& stream_item);
+  [[noreturn]] void throw_deadlock() const;
+
+  const Program& program_;
+  const Machine& machine_;
+  std::span<const Stream> streams_;
+  Run& run_;
+  std::vector<Item> items_;
+  std::vector<std::size_t> first_of_core_;
+  std::vector<std::uint32_t> successor_first_;
+  std::vector<Successor> successors_;
+  std::vector<Queue> queues_;
+  std::vector<TensorClock> tensor_;
+  DmaRings rings_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::uint32_t> touched_;
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> meeting_;   // rendezvous → who has arrived
+  std::unordered_map<std::int64_t, std::size_t> participants_;
+  std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;            // per core
+  Ticks now_ = 0;
+  std::size_t started_ = 0;
+};
+
+Simulation::Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run)
+    : program_(program),
+      machine_(machine),
+      streams_(streams),
+      run_(run),
+      queues_(streams.size() * kQueues),
+      tensor_(streams.size(), TensorClock(machine)),
+      rings_(machine, static_cast<int>(streams.size()), kDmaQueues),
+      dma_spans_(streams.size()) {
+  build_items();
+  build_successors();
+}
+
+int Simulation::queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const {
+  if (!item.instruction->is_dma()) {
+    return static_cast<int>(engine);
+  }
+  if (item.insertion == Insertion::kSpill) {
+    return kSpillQueue;
+  }
+  if (cost.dma.trigger_requested) {
+    return kRequestedQueue + static_cast<int>(engine);
+  }
+  return cost.dma.to_hbm ? kStoreQueue : kLoadQueue;
+}
+
+void Simulation::build_items() {
+  std::size_t count = 0;
+  for (const Stream& stream : streams_) {
+    first_of_core_.push_back(count);
+    count += stream.items.size();
+  }
+  first_of_core_.push_back(count);
+  items_.reserve(count);
+  for (std::size_t core = 0; core < streams_.size(); ++core) {
+    for (const StreamItem& stream_item : streams_[core].items) {
+      Item item{.instruction = stream_item.instruction,
+                .cost = stream_item.instruction->cost(machine_),
+                .core = static_cast<std::int32_t>(core),
+                .queue = 0};
+      item.queue = queue_of(stream_item, item.cost, stream_item.instruction->engine(machine_));
+      const auto id = static_cast<std::uint32_t>(items_.size());
+      items_.push_back(item);
+      queue_at(items_.back()).items.push_back(id);
+      if (stream_item.instruction->rendezvous() >= 0) {
+        ++participants_[stream_item.instruction->rendezvous()];
+      }
+    }
+  }
+}
+
+void Simulation::build_successors() {
+  successor_first_.assign(items_.size() + 2, 0);
+  const auto for_each_wait = [&](auto&& fn) {
+    for (std::size_t core = 0; core < streams_.size(); ++core) {
+      const std::size_t base = first_of_core_[core];
+      for (std::size_t i = 0; i < streams_[core].items.size(); ++i) {
+        for (const Wait wait : streams_[core].waits.of(i)) {
+          fn(base + wait.item(), static_cast<std::uint32_t>(base + i), wait.for_start());
+        }
+      }
+    }
+  };
+  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool) {
+    ++successor_first_[earlier + 2];
+    ++items_[later].pending;
+  });
+  for (std::size_t i = 2; i < successor_first_.size(); ++i) {
+    successor_first_[i] += successor_first_[i - 1];
+  }
+  successors_.resize(successor_first_.back());
+  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool on_start) {
+    successors_[successor_first_[earlier + 1]++] = {later, on_start};
+  });
+}
+
+void Simulation::run() {
+  for (std::size_t id = 0; id < items_.size(); ++id) {
+    Item& item = items_[id];
+    if (item.pending == 0 && !in_order(item.queue)) {
+      queue_at(item).ready.push(static_cast<std::uint32_t>(id));
+    }
+  }
+  for (std::uint32_t queue = 0; queue < queues_.size(); ++queue) {
+    issue_from(queue);
+  }
+  while (true) {
+    const std::optional<DmaRings::Step> step = rings_.next();
+    if (events_.empty() && !step) {
+      break;
+    }
+    now_ = std::min(events_.empty() ? kNeverFree : events_.top().time, step ? step->time : kNeverFree);
+    if (step && step->time == now_) {
+      ring_step(*step);
+    }
+    while (!events_.empty() && events_.top().time == now_) {
+      const Event event = events_.top();
+      events_.pop();
+      handle(event);
+    }
+    std::sort(touched_.begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    std::vector<std::uint32_t> touched;
+    touched.swap(touched_);
+    for (const std::uint32_t queue : touched) {
+      issue_from(queue);
+    }
+    touched.clear();
+    if (touched_.empty()) {
+      touched_.swap(touched);  // keep the allocation
+    } else {
+      events_.push({now_, EventKind::kWake, touched_.front()});
+    }
+  }
+  if (started_ != items_.size()) {
+    throw_deadlock();
+  }
+  finish();
+}
+
+void Simulation::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kReady: {
+      Item& item = items_[event.id];
+      if (!in_order(item.queue)) {
+        queue_at(item).ready.push(event.id);
+      }
+      touch(static_cast<std::uint32_t>(item.core * kQueues + item.queue));
+      return;
+    }
+    case EventKind::kArrive: {
+      Item& item = items_[event.id];
+      const DmaService service = dma_service(machine_, item.cost.dma);
+      const double hbm = static_cast<double>(item.cost.dma.hbm_read_bytes + item.cost.dma.hbm_write_bytes);
+      rings_.push(item.core * kDmaQueues + item.queue - kEngineCount, {event.id, service.busiest_engine_ns, hbm}, now_);
+      return;
+    }
+    case EventKind::kDone: {
+      Item& item = items_[event.id];
+      --queue_at(item).in_flight;
+      touch(static_cast<std::uint32_t>(item.core * kQueues + item.queue));
+      return;
+    }
+    case EventKind::kWake:
+      queues_[event.id].wake_at = -1;
+      touch(event.id);
+      return;
+  }
+}
+
+// A transfer's last packet has left its engine.
+void Simulation::ring_step(DmaRings::Step step) {
+  const DmaRings::Done done = rings_.pop(step.queue, now_);
+  const auto id = static_cast<std::uint32_t>(done.id);
+  Item& item = items_[id];
+  const Dma& dma = machine_.core.dma;
+  const bool store = item.cost.dma.to_hbm;
+  const Ticks landed = now_ + ticks_from_ns(store ? dma.store_base_ns : dma.load_base_ns);
+  const DmaMode& mode = item.cost.dma.dge == DgeMode::kHardware ? dma.hardware
+                        : item.cost.dma.dge == DgeMode::kNone   ? dma.prepared
+                        : store                                 ? dma.store
+                                                                : dma.load;
+  item.start = done.first_packet;
+  item.busy_until = landed;
+  item.end = landed + ticks_from_ns(mode.notify_ns);
+  dma_spans_[static_cast<std::size_t>(item.core)].emplace_back(item.start, landed);
+  events_.push({item.end, EventKind::kDone, id});
+  release_successors(id, false, item.end);
+}
+
+// The item a queue would issue at this moment, if any. Books a wake-up when only time is missing.
+bool Simulation::next_item(Queue& queue, int number, std::uint32_t& id) {
+  if (in_order(number)) {
+    if (queue.head == queue.items.size()) {
+      return false;
+    }
+    id = queue.items[queue.head];
+    if (items_[id].pending > 0 || items_[id].ready > now_) {
+      return false;
+    }
+  } else {
+    if (queue.ready.empty()) {
+      return false;
+    }
+    id = queue.ready.top();
+  }
+  if (number >= kEngineCount && queue.in_flight >= machine_.core.dma.in_flight_per_queue) {
+    return false;
+  }
+  return true;
+}
+
+void Simulation::wake(std::uint32_t number, Queue& queue, Ticks time) {
+  if (queue.wake_at != time) {
+    queue.wake_at = time;
+    events_.push({time, EventKind::kWake, number});
+  }
+}
+
+void Simulation::issue_from(std::uint32_t number) {
+  Queue& queue = queues_[number];
+  std::uint32_t id = 0;
+  while (next_item(queue, static_cast<int>(number % kQueues), id)) {
+    if (queue.free_at > now_) {
+      if (queue.free_at != kNeverFree) {
+        wake(number, queue, queue.free_at);
+      }
+      return;
+    }
+    if (in_order(static_cast<int>(number % kQueues))) {
+      ++queue.head;
+    } else {
+      queue.ready.pop();
+    }
+    if (meet(id)) {
+      start(id);
+    }
+  }
+}
+
+// Several cores wait for each other at a rendezvous: the last to arrive starts all of them.
+bool Simulation::meet(std::uint32_t id) {
+  const std::int64_t rendezvous = items_[id].instruction->rendezvous();
+  if (rendezvous < 0) {
+    return true;
+  }
+  std::vector<std::uint32_t>& arrived = meeting_[rendezvous];
+  if (arrived.size() + 1 < participants_[rendezvous]) {
+    arrived.push_back(id);
+    queue_at(items_[id]).free_at = kNeverFree;
+    return false;
+  }
+  for (const std::uint32_t other : arrived) {
+    queue_at(items_[other]).free_at = now_;
+    items_[other].cause = id;
+    start(other);
+    touch(static_cast<std::uint32_t>(items_[other].core * kQueues + items_[other].queue));
+  }
+  meeting_.erase(rendezvous);
+  return true;
+}
+
+void Simulation::start(std::uint32_t id) {
+  Item& item = items_[id];
+  Queue& queue = queue_at(item);
+  ++started_;
+  item.issue = now_;
+  // Idle time of its engine that ended with the arrival of what it waited for.
+  const Ticks idle_since = std::max<Ticks>(queue.free_at, 0);
+  item.stall = item.cause != kNoCause ? now_ - idle_since : 0;
+  if (item.dma()) {
+    start_dma(id, item, queue);
+  } else {
+    start_engine(item, queue);
+    release_successors(id, false, item.end);
+  }
+  release_successors(id, true, item.start);
+}
+
+void Simulation::start_engine(Item& item, Queue& queue) {
+  item.start = now_;
+  if (item.cost.tensor.passes > 0) {
+    const TensorClock::Product product = tensor_[static_cast<std::size_t>(item.core)].run(item.cost.tensor, now_);
+    item.busy_until = product.busy_until;
+    item.end = product.end;
+  } else {
+    Ticks begin = now_;
+    CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
+    if (!item.cost.activation_table.empty() && item.cost.activation_table != queue.table) {
+      const Ticks load = machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles);
+      queue.table = item.cost.activation_table;
+      core.table_loads += 1;
+      core.table_load_time += load;
+      begin += load;
+    }
+    item.busy_until = begin + item.cost.interval;
+    item.end = begin + item.cost.completion;
+  }
+  queue.free_at = item.busy_until;
+  const Ticks until = std::max(item.end, item.busy_until);
+  queue.active += std::max<Ticks>(0, until - std::max(item.start, queue.last_end));
+  queue.last_end = std::max(queue.last_end, until);
+}
+
+void Simulation::start_dma(std::uint32_t id, Item& item, Queue& queue) {
+  const Dma& dma = machine_.core.dma;
+  const DmaMode& mode = item.cost.dma.dge == DgeMode::kHardware ? dma.hardware
+                        : item.cost.dma.dge == DgeMode::kNone   ? dma.prepared
+                        : item.cost.dma.to_hbm                  ? dma.store
+                                                                : dma.load;
+  queue.free_at = now_ + item.cost.interval;
+  ++queue.in_flight;
+  events_.push({now_ + ticks_from_ns(mode.dispatch_ns), EventKind::kArrive, id});
+}
+
+// From the semaphore of `from` to the start of `to` (Sync; hw.md §2.5).
+Ticks Simulation::gap(const Item& from, const Item& to) const {
+  const Sync& sync = machine_.core.sync;
+  if (to.dma()) {
+    return from.dma() ? 0 : ticks_from_ns(sync.dma_issue_ns);
+  }
+  if (from.dma()) {
+    return 0;  // the notification is part of the transfer's end
+  }
+  return ticks_from_ns(from.queue == to.queue ? sync.same_engine_ns : sync.compute_ns);
+}
+
+void Simulation::release_successors(std::uint32_t id, bool on_start, Ticks time) {
+  const Item& item = items_[id];
+  for (std::uint32_t s = successor_first_[id]; s < successor_first_[id + 1]; ++s) {
+    if (successors_[s].on_start != on_start) {
+      continue;
+    }
+    const std::uint32_t later = successors_[s].item;
+    Item& successor = items_[later];
+    const Ticks ready = time + (on_start ? 0 : gap(item, successor));
+    if (ready > successor.ready) {
+      successor.ready = ready;
+      successor.cause = on_start ? successor.cause : static_cast<std::int64_t>(id);
+    }
+    if (--successor.pending > 0) {
+      continue;
+    }
+    if (successor.ready > now_) {
+      events_.push({successor.ready, EventKind::kReady, later});
+      continue;
+    }
+    if (!in_order(successor.queue)) {
+      queue_at(successor).ready.push(later);
+    }
+    touch(static_cast<std::uint32_t>(successor.core * kQueues + successor.queue));
+  }
+}
+
+void Simulation::throw_deadlock() const {
+  std::string waiting;
+  SourceLine where;
+  for (const auto& [rendezvous, arrived] : meeting_) {
+    for (const std::uint32_t id : arrived) {
+      const SourceLine line = program_.source_line(items_[id].instruction->position);
+      waiting += fmt::format("{}core {} waits at {}:{} ({})", waiting.empty() ? "" : "; ", items_[id].core, line.file,
+                             line.line, items_[id].instruction->name());
+      where = line;
+    }
+  }
+  Error error(ErrorKind::kDeadlock, "deadlock",
+              {.rule = "every rendezvous is joined by each of its cores",
+               .here = waiting.empty() ? "instructions wait for each other" : waiting,
+               .device = "the cores wait for ever"});
+  error.set_where(where);
+  throw error;
+}
+
+// Profiler's multiplier of a FLOP against bf16 (hw.md §2.6).
+double flop_multiplier(const Machine& machine, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return 4.0;
+    case DType::kFloat8E4m3:
+    case DType::kFloat8E5m2:
+    case DType::kFloat8E4m3fn:
+      return machine.is_generation(3) ? 0.5 : 1.0;
+    case DType::kFloat8E4m3fnX4:
+    case DType::kFloat8E5m2X4:
+    case DType::kFloat4E2m1fnX4:
+      return 0.25;
+    default:
+      return 1.0;
+  }
+}
+
+void Simulation::count(const Item& item, CoreRun& core, const StreamItem& stream_item) {
+  const Activity& activity = item.cost.activity;
+  const double flops = 2.0 * static_cast<double>(activity.multiply_accumulates) *
+                       flop_multiplier(machine_, activity.matmul_dtype);
+  core.hardware_flops += flops;
+  if (!activity.transpose) {
+    core.multiply_accumulates += activity.multiply_accumulates;
+    core.model_flops += flops;
+  }
+  if (!item.dma()) {
+    core.engines[static_cast<std::size_t>(item.queue)].instructions += 1;
+    return;
+  }
+  const DmaWork& dma = item.cost.dma;
+  core.dma_transfers += 1;
+  core.descriptors += dma.descriptors;
+  core.packet_time += ticks_from_ns(dma_service(machine_, dma).all_engines_ns);
+  core.hbm_read_bytes += dma.hbm_read_bytes;
+  core.hbm_write_bytes += dma.hbm_write_bytes;
+  if (stream_item.insertion != Insertion::kRecorded) {
+    core.spilled_bytes += dma.hbm_read_bytes + dma.hbm_write_bytes;
+  }
+}
+
+Ticks union_length(std::vector<std::pair<Ticks, Ticks>> spans) {
+  std::sort(spans.begin(), spans.end());
+  Ticks total = 0;
+  Ticks reached = 0;
+  for (const auto& [start, end] : spans) {
+    total += std::max<Ticks>(0, end - std::max(start, reached));
+    reached = std::max(reached, end);
+  }
+  return total;
+}
+
+void Simulation::finish() {
+  Ticks last = 0;
+  run_.events.reserve(items_.size());
+  for (std::size_t id = 0; id < items_.size(); ++id) {
+    const Item& item = items_[id];
+    const auto core_index = static_cast<std::size_t>(item.core);
+    const StreamItem& stream_item = streams_[core_index].items[id - first_of_core_[core_index]];
+    count(item, run_.per_core[core_index], stream_item);
+    last = std::max({last, item.end, item.busy_until});
+    RunEvent event;
+    event.name = item.instruction->name();
+    event.core = static_cast<std::int16_t>(item.core);
+    event.engine = item.dma() ? item.instruction->engine(machine_) : static_cast<EngineKind>(item.queue);
+    event.dma = item.dma();
+    event.queue = static_cast<std::int16_t>(item.queue);
+    event.spill = stream_item.insertion != Insertion::kRecorded;
+    event.position = item.instruction->position;
+    event.issue = item.issue;
+    event.start = item.start;
+    event.busy_until = item.busy_until;
+    event.end = item.end;
+    event.cause = item.cause;
+    event.stall = item.stall;
+    event.bytes = std::max(item.cost.dma.hbm_read_bytes, item.cost.dma.hbm_write_bytes);
+    event.label = item.instruction->label;
+    run_.events.push_back(std::move(event));
+  }
+  for (std::size_t core = 0; core < streams_.size(); ++core) {
+    CoreRun& result = run_.per_core[core];
+    for (int engine = 0; engine < kEngineCount; ++engine) {
+      result.engines[static_cast<std::size_t>(engine)].active = queues_[core * kQueues + static_cast<std::size_t>(engine)].active;
+    }
+    result.dma_active = union_length(std::move(dma_spans_[core]));
+    result.sbuf_peak_bytes = streams_[core].sbuf_peak_bytes;
+    result.psum_peak_banks = streams_[core].psum_peak_banks;
+  }
+  run_.launch_time = ticks_from_ns(machine_.launch.kernel_fixed_ns);
+  run_.time = last + run_.launch_time;
+}
+
+}  // namespace
+
+void simulate(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run) {
+  Simulation(program, machine, streams, run).run();
+}
+
+}  // namespace trena
