@@ -1,5 +1,6 @@
 #include "trena/core/run.h"
 
+#include "trena/core/operands.h"
 #include "trena/core/placement.h"
 #include "trena/core/timeline.h"
 
@@ -30,6 +31,7 @@ Run run_program(const Program& program, const Machine& machine, const RunOptions
   for (int core = 0; core < program.core_count(); ++core) {
     streams.push_back(place(program, core, machine, options.spill));
   }
+  run.operands = describe_operands(program);
   simulate(program, machine, streams, run);
   return run;
 }

@@ -39,7 +39,6 @@ struct RunEvent {
   std::int16_t queue = 0;                 // row of its core, see kQueuesPerCore
   bool dma = false;                       // start/end below are then first packet and last byte
   bool spill = false;                     // inserted by Placement
-  std::int8_t queue = 0;                  // of a DMA: which of its engine's queues
   std::optional<Evidence> evidence;       // of Cost::evidence
   Position position;
   Ticks issue = 0;       // left the queue (for a DMA: the trigger)

@@ -493,7 +493,9 @@ void Simulation::count(const Item& item, CoreRun& core, const StreamItem& stream
   const double flops = 2.0 * static_cast<double>(activity.multiply_accumulates) *
                        flop_multiplier(machine_, activity.matmul_dtype);
   core.hardware_flops += flops;
-  if (!activity.transpose) {
+  if (activity.transpose) {
+    core.transpose_multiply_accumulates += activity.multiply_accumulates;
+  } else {
     core.multiply_accumulates += activity.multiply_accumulates;
     core.model_flops += flops;
   }
@@ -539,6 +541,7 @@ void Simulation::finish() {
     event.dma = item.dma();
     event.queue = static_cast<std::int16_t>(item.queue);
     event.spill = stream_item.insertion != Insertion::kRecorded;
+    event.evidence = item.cost.evidence;
     event.position = item.instruction->position;
     event.issue = item.issue;
     event.start = item.start;
