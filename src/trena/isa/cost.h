@@ -23,12 +23,8 @@ struct TensorWork {
       1.0;  // share of the array's rows × columns that is switching (throttle input)
 };
 
-enum class DgeMode : std::uint8_t {
-  kUnknown,
-  kNone,
-  kSoftware,
-  kHardware
-};  // nki: unknown, none, swdge, hwdge
+// nki: unknown, swdge, hwdge, none (values of the public enum).
+enum class DgeMode : std::uint8_t { kUnknown = 0, kSoftware = 1, kHardware = 2, kNone = 3 };
 
 // What a DMA asks of the rings after its trigger (hw.md §1.7, §2.5, §2.7).
 struct DmaWork {
@@ -41,6 +37,7 @@ struct DmaWork {
   DgeMode dge = DgeMode::kUnknown;
   bool to_hbm = false;             // a store
   bool trigger_requested = false;  // the kernel chose the engine, not the compiler
+  int priority = -1;               // service class asked for, 0 first (v4); -1: none
 };
 
 // Activity for utilisation and energy: counted, never timed.

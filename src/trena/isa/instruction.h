@@ -25,6 +25,7 @@ enum class AccessKind : std::uint8_t {
   kRead,
   kReadCarry,  // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
   kWrite,
+  kWriteSome,   // writes some of these bytes and marks them itself: scatters, skipped rows, kReadCarry
   kUpdate,      // reads and writes the same bytes: predicated copies, read-modify-write
   kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
 };

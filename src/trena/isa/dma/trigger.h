@@ -1,0 +1,52 @@
+// Who triggers a DMA and where its descriptors come from (hw.md §1.7, §2.5).
+#pragma once
+
+#include "trena/isa/rules.h"
+
+namespace trena {
+
+enum class OobMode : std::uint8_t { kError, kSkip };
+
+// What the kernel asked for.
+struct DmaRequest {
+  DgeMode mode = DgeMode::kUnknown;
+  EngineRequest engine = {};
+  OobMode oob = OobMode::kError;
+  std::optional<int> priority = {};  // service class 0 (first) to 3, v4
+};
+
+struct DmaTrigger {
+  DgeMode mode;
+  EngineKind engine;
+  bool requested = false;  // by the kernel, not chosen here
+};
+
+// What of the transfer limits the choice.
+struct DmaNeeds {
+  bool equal_dtypes = true;      // hardware descriptors cannot cast
+  bool vector_indirect = false;  // only software descriptors gather and scatter
+};
+
+// `unknown` is software descriptors on v3+ (the tutorial's profile: GpSimd queue, 599 ns per
+// transfer; hw.md §2.5) and prepared ones on v2, unless an engine was named: scalar and sync then
+// use hardware descriptors where those can do the transfer. Throws dge-refused, engine-refused,
+// dma-priority.
+DmaTrigger resolve_trigger(const Machine& machine, std::string_view instruction,
+                           const DmaRequest& request, const DmaNeeds& needs);
+
+const DmaMode& dma_mode(const Machine& machine, DgeMode mode, bool to_hbm);
+
+// `memory-refused` for PSUM: DMA reaches HBM and SBUF (nki 0.3 release notes).
+// `dtype-refused` for types this machine does not know.
+void require_dma_tensor(const Machine& machine, std::string_view instruction, std::string_view role,
+                        const Tensor& tensor);
+
+// `dma-cast`: DMA casts through float32, which packed MX types have no value in (hw.md §1.7).
+void require_castable(std::string_view instruction, const Tensor& dst, const Tensor& src);
+
+// The common part of a DMA's cost: `descriptors` runs that move `bytes` in all, cut at the packet
+// size. The trigger's issue time grows with `indirect_rows` (software descriptors only).
+Cost dma_cost(const Machine& machine, DmaTrigger trigger, const Tensor& dst, const Tensor& src,
+              std::int64_t indirect_rows);
+
+}  // namespace trena
