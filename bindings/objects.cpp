@@ -14,7 +14,8 @@ std::array<PyObject*, kDTypeCount>& dtype_objects() {
 }
 
 enum class Memory : std::size_t { kHbm, kSharedHbm, kPrivateHbm, kSbuf, kPsum };
-constexpr std::array<std::string_view, 5> kMemoryNames = {"hbm", "shared_hbm", "private_hbm", "sbuf", "psum"};
+constexpr std::array<std::string_view, 5> kMemoryNames = {"hbm", "shared_hbm", "private_hbm",
+                                                          "sbuf", "psum"};
 
 std::array<PyObject*, kMemoryNames.size()>& memory_objects() {
   static auto* objects = new std::array<PyObject*, kMemoryNames.size()>{};
@@ -41,7 +42,8 @@ void register_memory(std::string_view name, nb::object object) {
     }
   }
   throw Error(ErrorKind::kUsage, "unknown-memory",
-              {.rule = "a tensor lives in hbm, shared_hbm, private_hbm, sbuf or psum", .here = std::string(name)});
+              {.rule = "a tensor lives in hbm, shared_hbm, private_hbm, sbuf or psum",
+               .here = std::string(name)});
 }
 
 // "bfloat16" of "torch.bfloat16", of a NumPy scalar type, of an ml_dtypes type.
@@ -51,9 +53,11 @@ std::string foreign_name(nb::handle object) {
     return text.substr(6);
   }
   nb::object attribute = nb::getattr(object, "dtype", nb::none());
-  nb::object numpy_type = nb::isinstance<nb::str>(attribute) || attribute.is_none() ? nb::borrow(object) : attribute;
+  nb::object numpy_type =
+      nb::isinstance<nb::str>(attribute) || attribute.is_none() ? nb::borrow(object) : attribute;
   try {
-    return nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(numpy_type).attr("name"));
+    return nb::cast<std::string>(
+        nb::module_::import_("numpy").attr("dtype")(numpy_type).attr("name"));
   } catch (nb::python_error&) {
     return text;
   }
@@ -67,7 +71,8 @@ std::string supported_dtypes() {
   return text;
 }
 
-[[noreturn]] void refuse_operator(const Operator& op, std::string_view role, std::string_view unit) {
+[[noreturn]] void refuse_operator(const Operator& op, std::string_view role,
+                                  std::string_view unit) {
   throw Error(ErrorKind::kIllegal, "operator-refused",
               {.rule = "an engine offers only the operators of its own unit",
                .here = std::string(role) + "=nl." + op.name,
@@ -84,11 +89,13 @@ EngineRequest request(EngineChoice choice) {
       return EngineKind::kScalar;
     case EngineChoice::kGpsimd:
       return EngineKind::kGpsimd;
-    case EngineChoice::kDma:  // a ring is no instruction queue; DMA instructions look at the choice themselves
-      throw Error(ErrorKind::kIllegal, "engine-refused",
-                  {.rule = "only DMA instructions run on the DMA rings",
-                   .here = "engine=nki.isa.engine.dma",
-                   .limit = "tensor, vector, scalar, gpsimd or unknown, as the instruction allows"});
+    case EngineChoice::kDma:  // a ring is no instruction queue; DMA instructions look at the choice
+                              // themselves
+      throw Error(
+          ErrorKind::kIllegal, "engine-refused",
+          {.rule = "only DMA instructions run on the DMA rings",
+           .here = "engine=nki.isa.engine.dma",
+           .limit = "tensor, vector, scalar, gpsimd or unknown, as the instruction allows"});
     case EngineChoice::kVector:
       return EngineKind::kVector;
     case EngineChoice::kSync:
@@ -104,12 +111,14 @@ DType dtype_from(nb::handle object) {
   if (nb::try_cast<DTypeObject*>(object, known) && known != nullptr) {
     return known->value;
   }
-  const std::string wanted = nb::isinstance<nb::str>(object) ? nb::cast<std::string>(object) : foreign_name(object);
+  const std::string wanted =
+      nb::isinstance<nb::str>(object) ? nb::cast<std::string>(object) : foreign_name(object);
   if (const std::optional<DType> dtype = dtype_from_name(wanted)) {
     return *dtype;
   }
   throw Error(ErrorKind::kUsage, "unknown-dtype",
-              {.rule = "a dtype is one of NKI's element types, or a NumPy, ml_dtypes or torch type of the same name",
+              {.rule = "a dtype is one of NKI's element types, or a NumPy, ml_dtypes or torch type "
+                       "of the same name",
                .here = nb::cast<std::string>(nb::repr(object)),
                .limit = supported_dtypes()});
 }
@@ -147,16 +156,27 @@ nb::object memory_object(const Buffer& buffer) {
 
 void bind_objects(nb::module_& module) {
   nb::class_<DTypeObject>(module, "DType")
-      .def("__init__", [](DTypeObject* self, nb::handle dtype) { new (self) DTypeObject{dtype_from(dtype)}; }, "dtype"_a)
+      .def(
+          "__init__",
+          [](DTypeObject* self, nb::handle dtype) { new (self) DTypeObject{dtype_from(dtype)}; },
+          "dtype"_a)
       .def_prop_ro("name", [](const DTypeObject& self) { return name(self.value); })
       .def_prop_ro("itemsize", [](const DTypeObject& self) { return size_bytes(self.value); })
       .def_prop_ro("is_float", [](const DTypeObject& self) { return info(self.value).is_float; })
-      .def_prop_ro("is_integer", [](const DTypeObject& self) { return info(self.value).is_integer; })
-      .def_prop_ro("packed_elements", [](const DTypeObject& self) { return info(self.value).packed_elements; })
+      .def_prop_ro("is_integer",
+                   [](const DTypeObject& self) { return info(self.value).is_integer; })
+      .def_prop_ro("packed_elements",
+                   [](const DTypeObject& self) { return info(self.value).packed_elements; })
       .def("__repr__", [](const DTypeObject& self) { return name(self.value); });
-  module.def("register_dtype", [](nb::object object) {
-    dtype_objects()[static_cast<std::size_t>(nb::cast<const DTypeObject&>(object).value)] = object.release().ptr();
-  }, "dtype"_a, "Makes this instance the one that Tensor.dtype returns.");
+  module.def(
+      "register_dtype",
+      [](nb::object object) {
+        // The right side of an assignment comes first: ask for the index before giving the object
+        // away.
+        const auto index = static_cast<std::size_t>(nb::cast<const DTypeObject&>(object).value);
+        dtype_objects()[index] = object.release().ptr();
+      },
+      "dtype"_a, "Makes this instance the one that Tensor.dtype returns.");
   module.def("dtype_names", [] {
     std::vector<std::string_view> names;
     for (std::size_t index = 0; index < kDTypeCount; ++index) {
@@ -168,9 +188,12 @@ void bind_objects(nb::module_& module) {
              "Makes this object the one that Tensor.buffer returns.");
 
   nb::class_<Operator>(module, "Operator")
-      .def("__init__", [](Operator* self, const std::string& name) {
-        new (self) Operator{name, alu_op_from_name(name), math_function_from_name(name)};
-      }, "name"_a)
+      .def(
+          "__init__",
+          [](Operator* self, const std::string& name) {
+            new (self) Operator{name, alu_op_from_name(name), math_function_from_name(name)};
+          },
+          "name"_a)
       .def_ro("name", &Operator::name)
       .def_prop_ro("is_alu", [](const Operator& self) { return self.alu.has_value(); })
       .def_prop_ro("is_function", [](const Operator& self) { return self.function.has_value(); })
