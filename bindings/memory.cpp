@@ -65,6 +65,18 @@ Index window(const DynamicSlice& slice) {
   return index;
 }
 
+// Any object with `start` and `size` is a window.
+bool window_like(nb::handle object, Index& index) {
+  const nb::object start = nb::getattr(object, "start", nb::none());
+  const nb::object size = nb::getattr(object, "size", nb::none());
+  if (start.is_none() || size.is_none()) {
+    return false;
+  }
+  const nb::object step = nb::getattr(object, "step", nb::none());
+  index = window({start, integer(size.ptr()), step.is_none() ? 1 : integer(step.ptr())});
+  return true;
+}
+
 Index parse_index(PyObject* object) {
   if (PyLong_Check(object)) {
     return {.kind = Index::Kind::kInteger, .start = integer(object)};
@@ -90,7 +102,11 @@ Index parse_index(PyObject* object) {
   if (PyIndex_Check(object)) {
     return {.kind = Index::Kind::kInteger, .start = integer(object)};
   }
-  refuse_index(object);
+  Index index;
+  if (!window_like(object, index)) {
+    refuse_index(object);
+  }
+  return index;
 }
 
 Tensor get_item(const Tensor& self, nb::handle key) {
@@ -312,6 +328,29 @@ void from_numpy(const Tensor& self, nb::handle data) {
   }
 }
 
+// A tensor that belongs to no program, for tests of views: its elements are the bytes of `data`, spread over rows of
+// `pitch_bytes` from `origin_bytes` on (a window on the chip).
+Tensor tensor_from_bytes(nb::handle data, nb::handle dtype, const std::vector<std::int64_t>& sizes,
+                         const std::string& space, std::int64_t pitch_bytes, std::int64_t origin_bytes) {
+  auto buffer = std::make_shared<Buffer>();
+  buffer->space = space == "sbuf" ? Space::kSbuf : space == "psum" ? Space::kPsum : Space::kHbm;
+  buffer->name = "t";
+  const DType type = dtype_from(dtype);
+  std::int64_t elements = 1;
+  for (const std::int64_t size : sizes) {
+    elements *= size;
+  }
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_bytes(type));
+  buffer->rows = sizes.empty() ? 1 : buffer->on_chip() ? sizes.front() : elements / sizes.back();
+  buffer->row_bytes = bytes / buffer->rows;
+  buffer->pitch_bytes = std::max(pitch_bytes, buffer->row_bytes);
+  buffer->origin_bytes = origin_bytes;
+  buffer->storage = Storage::allocate(static_cast<std::size_t>(origin_bytes + buffer->rows * buffer->pitch_bytes));
+  Tensor tensor(buffer, type, sizes);
+  from_numpy(tensor, data);
+  return tensor;
+}
+
 }  // namespace
 
 void bind_memory(nb::module_& module) {
@@ -337,7 +376,7 @@ void bind_memory(nb::module_& module) {
       .def("is_contiguous", views::is_contiguous)
       .def("is_indirect", [](const Tensor& self) { return self.indirection() != nullptr; })
       .def("get_pattern", get_pattern)
-      .def("__getitem__", get_item)
+      .def("__getitem__", get_item, "key"_a.none())
       .def("slice", views::slice, "dim"_a, "start"_a, "end"_a, "step"_a = 1)
       .def("select", select, "dim"_a, "index"_a)
       .def("vector_select", views::vector_select, "dim"_a, "vector_offset"_a)
@@ -367,7 +406,13 @@ void bind_memory(nb::module_& module) {
 
   module.def("to_numpy", to_numpy, "tensor"_a);
   module.def("from_numpy", from_numpy, "tensor"_a, "data"_a);
-  module.def("overlaps", [](const Tensor& a, const Tensor& b) { return overlaps(a, b); }, "a"_a, "b"_a);
+  module.def("tensor_from_bytes", tensor_from_bytes, "data"_a, "dtype"_a, "shape"_a, "space"_a = "hbm",
+             "pitch_bytes"_a = 0, "origin_bytes"_a = 0);
+  module.def("overlaps", [](const Tensor& a, const Tensor& b) { return share_bytes(a, b); }, "a"_a, "b"_a,
+             "Do two views share a byte? True when in doubt.");
+  module.def("covers", [](const Tensor& outer, const Tensor& inner) {
+    return outer.buffer() == inner.buffer() && covers(region_of(outer), region_of(inner));
+  }, "outer"_a, "inner"_a, "Does `outer` hold every byte of `inner`? False when in doubt.");
 }
 
 }  // namespace trena::bindings
