@@ -1,0 +1,22 @@
+// A run as a Perfetto trace: open it in https://ui.perfetto.dev.
+//
+// Per core a process with one row per engine that worked and one per DMA queue (as many lanes as
+// transfers were in flight), slices named by mnemonic that carry the Python line and the operands,
+// arrows from what was waited for to what waited and from a DMA's trigger to its transfer, and a
+// counter of the payload bandwidth. Perfetto's clock counts whole nanoseconds: slices are rounded
+// to them, the exact times stand in the annotations.
+#pragma once
+
+#include <string>
+
+#include "trena/core/run.h"
+
+namespace trena {
+
+// The file's bytes: the same for the same run, always.
+std::string perfetto_trace(const Run& run);
+
+// Throws Error{kUsage}: `file-unwritable`.
+void write_perfetto(const Run& run, const std::string& path);
+
+}  // namespace trena
