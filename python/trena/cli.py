@@ -47,10 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", parents=[common], help="run a Python script on the simulated device",
                               usage="trena run [options] SCRIPT [args]\n       trena run [options] -m MODULE [args]")
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
-    run.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [args]")
 
-    check = commands.add_parser("check", parents=[common], help="look for mistakes in a script's kernels")
-    check.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [args]")
+    commands.add_parser("check", parents=[common], help="look for mistakes in a script's kernels",
+                        usage="trena check [options] SCRIPT [args]")
 
     machine = commands.add_parser("machine", help="the figures of a machine, with their sources")
     machine.add_argument("name", nargs="?", help="trn1, inf2, trn2, trn3 or a file; without it, the list")
@@ -364,7 +363,9 @@ _COMMANDS = {"run": _run, "check": _check, "machine": _machine, "explain": _expl
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     parser = _parser()
-    arguments = parser.parse_args(_split_run(sys.argv[1:] if argv is None else argv))
+    own, scripts = _split(sys.argv[1:] if argv is None else argv)
+    arguments = parser.parse_args(own)
+    arguments.script = scripts
     try:
         if arguments.version:
             return _version()
@@ -380,21 +381,21 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
-def _split_run(argv: list[str]) -> list[str]:
-    """Everything after the script, or after -m MODULE, belongs to the script: `--` says so to argparse."""
+_TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--trace", "--report",
+                "--json", "-m"}
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Trena's own words, and the script's: everything from the script on, or after -m MODULE."""
     if not argv or argv[0] not in {"run", "check"}:
-        return argv
-    takes_value = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--trace",
-                   "--report", "--json", "-m"}
+        return argv, []
     position = 1
     while position < len(argv):
         word = argv[position]
-        if not word.startswith("-") or word == "--":
+        if not word.startswith("-"):
             break
-        position += 2 if word in takes_value else 1
-        if word == "-m" or (word.startswith("-m") and not word.startswith("--")):
+        position += 2 if word in _TAKES_VALUE else 1
+        if word == "--" or (word.startswith("-m") and not word.startswith("--")):
             break
-    rest = argv[position:]
-    if rest and rest[0] == "--":
-        rest = rest[1:]
-    return argv[:position] + (["--", *rest] if rest else [])
+    own = [word for word in argv[:position] if word != "--"]
+    return own, argv[position:]

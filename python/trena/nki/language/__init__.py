@@ -14,6 +14,8 @@ from trena.nki.objects import PLACES as _PLACES
 from trena.nki.objects import DynamicSlice, MemoryRegion, NKIObject
 from trena.nki.registers import VirtualRegister as _VirtualRegister
 
+_min, _range, _any = min, range, any  # nl.min and nl.range hide the built-ins below
+
 globals().update(_dtypes.ALL)  # float32, bfloat16 …
 bool_ = _dtypes.ALL["bool"]
 DType = _dtypes.dtype
@@ -28,8 +30,7 @@ shared_hbm = MemoryRegion.shared_hbm
 globals().update(_operators.TABLE)  # add, exp …
 globals().update(_operators.REDUCTIONS)  # sum, max …
 
-_range = range  # nl.range hides the built-in below
-_isa = _core.isa
+from trena.nki import isa as _isa  # its missing instructions say "not modelled"
 _tile = _operators.tile
 
 
@@ -74,10 +75,10 @@ def _fill_hbm(tensor, fill_value):
     rows = tensor.reshape((tensor.shape[0], -1)) if tensor.ndim > 1 else tensor.reshape((1, tensor.shape[0]))
     height, width = rows.shape
     partitions = tile_size.pmax
-    tile = _tile((min(height, partitions), width), tensor.dtype)
+    tile = _tile((_min(height, partitions), width), tensor.dtype)
     _isa.memset(dst=tile, value=fill_value)
     for start in _range(0, height, partitions):
-        count = min(partitions, height - start)
+        count = _min(partitions, height - start)
         _isa.dma_copy(dst=rows[start : start + count, 0:width], src=tile[0:count, 0:width])
 
 
@@ -374,7 +375,7 @@ def broadcast_to(x, shape, dtype=None):
     shape, dtype = _shape(shape), x.dtype if dtype is None else _dtypes.as_dtype(dtype)
     if tuple(x.shape) == shape:
         return x if dtype == x.dtype else _operators.cast(x, dtype)
-    if len(shape) != x.ndim or any(have not in (1, want) for have, want in zip(x.shape, shape)):
+    if len(shape) != x.ndim or _any(have not in (1, want) for have, want in zip(x.shape, shape)):
         raise _errors.UsageError("a broadcast repeats axes of size 1 and keeps the others", id="shape-mismatch",
                                  here=f"{list(x.shape)} to {list(shape)}")
     if x.shape[0] != shape[0]:
@@ -393,7 +394,7 @@ def _spread_partitions(x, partitions, dtype):
     weights = full((1, partitions), 1.0, flat.dtype)
     dst = _tile((partitions, width), dtype)
     for start in _range(0, width, step):
-        stop = min(start + step, width)
+        stop = _min(start + step, width)
         product = _tile((partitions, stop - start), _dtypes.ALL["float32"], "psum")
         _isa.nc_matmul(dst=product, stationary=weights, moving=flat[0:1, start:stop], is_stationary_onezero=True)
         _isa.tensor_copy(dst=dst[0:partitions, start:stop], src=product)
@@ -461,7 +462,7 @@ class _TileSize(NKIObject):
     @property
     def gemm_moving_fmax(self) -> int:
         """Free elements of the moving operand of a product with a float32 result in one bank."""
-        return min(self._figure("core.tensor.max_moving_columns"), self.psum_bank_fmax)
+        return _min(self._figure("core.tensor.max_moving_columns"), self.psum_bank_fmax)
 
     bn_stats_fmax = psum_bank_fmax
 
