@@ -19,7 +19,8 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 
 
 def numpy_type(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
+    """tfloat32 lives in 32 bits, as float32 does."""
+    return np.dtype(getattr(ml_dtypes, name, "float32" if name == "tfloat32" else name))
 
 
 def bits_type(name):
