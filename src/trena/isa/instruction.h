@@ -46,7 +46,7 @@ class AccessList {
   void write(const Tensor& tensor) { accesses_.push_back({&tensor, AccessKind::kWrite}); }
   void add(const Tensor& tensor, AccessKind kind) { accesses_.push_back({&tensor, kind}); }
   // A number needs no access; a [P, 1] tensor is read.
-  void read(const std::variant<float, Tensor>& operand) {
+  void read(const std::variant<double, Tensor>& operand) {
     if (const auto* tensor = std::get_if<Tensor>(&operand)) {
       read(*tensor);
     }
@@ -72,8 +72,9 @@ struct Position {
   std::int32_t line = 0;
 };
 
-// A number, or a [P, 1] tensor with one value per partition.
-using Operand = std::variant<float, Tensor>;
+// A number, or a [P, 1] tensor with one value per partition. Arithmetic rounds the number to
+// float32; bitvec operators take all 32 bits of it, which a float could not hold.
+using Operand = std::variant<double, Tensor>;
 
 class Instruction {
  public:

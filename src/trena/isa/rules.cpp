@@ -183,6 +183,42 @@ void require_compute_dtype(std::string_view instruction, std::string_view role,
           .fix = "cast the tensor first"});
 }
 
+void require_integer(std::string_view instruction, std::string_view role, const Tensor& tensor) {
+  if (info(tensor.dtype()).is_integer) {
+    return;
+  }
+  refuse("dtype-refused",
+         {.rule = "bitvec operators act on the raw bits of integers, without a cast",
+          .here = fmt::format("{} `{}` is {}", instruction, role, tensor.describe()),
+          .limit = "an integer type",
+          .fix = "use an arithmetic operator, or view the tensor as integers"});
+}
+
+void require_same_dtype(std::string_view instruction, std::string_view role_a, const Tensor& a,
+                        std::string_view role_b, const Tensor& b) {
+  if (a.dtype() == b.dtype()) {
+    return;
+  }
+  refuse("dtype-refused",
+         {.rule = fmt::format("{} moves `{}` to `{}` without a cast", instruction, role_b, role_a),
+          .here = fmt::format("`{}` is {}, `{}` is {}", role_a, a.describe(), role_b, b.describe()),
+          .limit = std::string(name(a.dtype()))});
+}
+
+void require_tile(const Machine& machine, std::string_view instruction, std::string_view role,
+                  const Tensor& tensor) {
+  require_space(instruction, role, tensor, {Space::kSbuf, Space::kPsum});
+  require_compute_dtype(instruction, role, tensor);
+  if (!machine.legality.dtypes.contains(tensor.dtype())) {
+    refuse("dtype-refused",
+           {.rule = "every generation knows its own set of element types",
+            .here = fmt::format("{} `{}` is {}", instruction, role, tensor.describe()),
+            .limit = fmt::format("{} on {}", fmt::join(names(machine.legality.dtypes), ", "),
+                                 machine.chip.name)});
+  }
+  require_partition_start(machine, instruction, role, tensor);
+}
+
 void require_lane_operand(std::string_view instruction, std::string_view role,
                           const Operand& operand, const Tensor& data, bool require_float32) {
   const Tensor* tensor = std::get_if<Tensor>(&operand);
@@ -203,8 +239,8 @@ void require_lane_operand(std::string_view instruction, std::string_view role,
 }
 
 float lane_value(const Operand& operand, std::int64_t partition) {
-  if (const float* number = std::get_if<float>(&operand)) {
-    return *number;
+  if (const double* number = std::get_if<double>(&operand)) {
+    return static_cast<float>(*number);
   }
   const Tensor& tensor = std::get<Tensor>(operand);
   return to_float(tensor.dtype(), tensor.data() + partition * tensor.dim(0).stride_bytes);

@@ -53,11 +53,21 @@ void require_not_both_psum(std::string_view instruction, std::string_view role_a
 // `dtype-refused`: the engine has no datapath for this type.
 void require_dtype(std::string_view instruction, std::string_view role, const Tensor& tensor,
                    std::initializer_list<DType> allowed);
+// `dtype-refused`: bitvec operators act on the raw bits of integers (hw.md §3.3).
+void require_integer(std::string_view instruction, std::string_view role, const Tensor& tensor);
+// `dtype-refused`: one datapath, no cast.
+void require_same_dtype(std::string_view instruction, std::string_view role_a, const Tensor& a,
+                        std::string_view role_b, const Tensor& b);
 // The names of a set, for messages.
 std::vector<std::string_view> names(const DTypeSet& dtypes);
 // Refuses the host-only 64-bit types and the packed x4 types.
 void require_compute_dtype(std::string_view instruction, std::string_view role,
                            const Tensor& tensor);
+
+// An operand or result of a streaming instruction: on the chip, of a type that the machine knows
+// and engines compute on, at a legal start partition.
+void require_tile(const Machine& machine, std::string_view instruction, std::string_view role,
+                  const Tensor& tensor);
 
 // `lane-operand`: a per-partition operand is a number or one value per partition of `data`; float32
 // where `exact`.

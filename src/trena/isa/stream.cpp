@@ -14,7 +14,8 @@ const StreamEngine& stream_engine(const Machine& machine, EngineKind engine) {
     case EngineKind::kGpsimd:
       return machine.core.gpsimd;
     default:
-      throw Error(ErrorKind::kInternal, "internal", {.rule = "only vector, scalar and gpsimd stream elements"});
+      throw Error(ErrorKind::kInternal, "internal",
+                  {.rule = "only vector, scalar and gpsimd stream elements"});
   }
 }
 

@@ -3,21 +3,32 @@
 namespace trena {
 namespace {
 
-bool is_16bit(const Tensor& tensor) { return size_bytes(tensor.dtype()) == 2; }
 bool in_psum(const Tensor& tensor) { return tensor.space() == Space::kPsum; }
 
 }  // namespace
 
-const StreamLaw& vector_copy_law(const VectorEngine& vector, const Tensor& dst, const Tensor& src) {
-  const bool both_16bit = is_16bit(dst) && is_16bit(src);
+bool streams_fast(const Machine& machine, std::initializer_list<const Tensor*> tensors) {
+  const bool fp8_too = machine.is_generation(4);
+  for (const Tensor* tensor : tensors) {
+    const bool fp8 = fp8_too && is_float8(tensor->dtype());
+    if (size_bytes(tensor->dtype()) != 2 && !fp8) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const StreamLaw& vector_copy_law(const Machine& machine, const Tensor& dst, const Tensor& src) {
+  const VectorEngine& vector = machine.core.vector;
+  const bool fast = streams_fast(machine, {&dst, &src});
   const bool contiguous = dst.free_contiguous() && src.free_contiguous();
   if (in_psum(dst) && in_psum(src)) {
     return vector.copy_psum;
   }
   if (in_psum(dst) || in_psum(src)) {
-    return both_16bit && contiguous ? vector.copy_16bit_slow : vector.copy_psum;
+    return fast && contiguous ? vector.copy_16bit_slow : vector.copy_psum;
   }
-  if (both_16bit) {
+  if (fast) {
     return contiguous ? vector.copy_16bit : vector.copy_16bit_slow;
   }
   if (size_bytes(src.dtype()) < 4 && size_bytes(dst.dtype()) == 4) {
@@ -26,11 +37,22 @@ const StreamLaw& vector_copy_law(const VectorEngine& vector, const Tensor& dst, 
   return vector.copy;
 }
 
-const StreamLaw& vector_two_source_law(const VectorEngine& vector, const Tensor& dst, const Tensor& a, const Tensor& b) {
+const StreamLaw& vector_two_source_law(const Machine& machine, const Tensor& dst, const Tensor& a,
+                                       const Tensor& b) {
+  const VectorEngine& vector = machine.core.vector;
   if (in_psum(a) || in_psum(b)) {
     return vector.tensor_tensor_psum;
   }
-  return is_16bit(dst) && is_16bit(a) && is_16bit(b) ? vector.tensor_tensor_16bit : vector.tensor_tensor;
+  return streams_fast(machine, {&dst, &a, &b}) ? vector.tensor_tensor_16bit : vector.tensor_tensor;
+}
+
+const StreamLaw& scalar_copy_law(const Machine& machine, const Tensor& dst, const Tensor& src) {
+  const ScalarEngine& scalar = machine.core.scalar;
+  return streams_fast(machine, {&dst, &src}) ? scalar.copy_16bit : scalar.copy;
+}
+
+double scalar_psum_credit(const Machine& machine, const Tensor& src) {
+  return in_psum(src) ? machine.core.scalar.psum_credit_cycles : 0.0;
 }
 
 }  // namespace trena

@@ -8,7 +8,9 @@
 
 namespace trena {
 
-EngineKind TensorCopy::engine(const Machine& machine) const { return resolve_engine(machine, name(), engine_); }
+EngineKind TensorCopy::engine(const Machine& machine) const {
+  return resolve_engine(machine, name(), engine_);
+}
 
 void TensorCopy::check(const Machine& machine) const {
   require_space(name(), "dst", dst_, {Space::kSbuf, Space::kPsum});
@@ -23,13 +25,15 @@ void TensorCopy::access(AccessList& list) const {
 }
 
 void TensorCopy::execute(CoreState& core) const {
-  const bool through_float32 = dst_.dtype() != src_.dtype() ||
-                               (engine(core.machine()) == EngineKind::kScalar && !core.machine().legality.scalar_copy_exact);
+  const bool through_float32 =
+      dst_.dtype() != src_.dtype() ||
+      (engine(core.machine()) == EngineKind::kScalar && !core.machine().legality.scalar_copy_exact);
   parallel_for_partitions(
       static_cast<std::size_t>(dst_.partitions()), static_cast<std::size_t>(src_.free_bytes()),
       [&](std::size_t begin, std::size_t end) {
         std::vector<float> scratch;
-        std::vector<std::byte> bits(static_cast<std::size_t>(through_float32 ? 0 : src_.free_bytes()));
+        std::vector<std::byte> bits(
+            static_cast<std::size_t>(through_float32 ? 0 : src_.free_bytes()));
         for (auto p = static_cast<std::int64_t>(begin); p < static_cast<std::int64_t>(end); ++p) {
           if (through_float32) {
             write_row(dst_, p, row(src_, p, scratch));
@@ -43,17 +47,16 @@ void TensorCopy::execute(CoreState& core) const {
 
 Cost TensorCopy::cost(const Machine& machine) const {
   const EngineKind engine = this->engine(machine);
-  const Core& core = machine.core;
   const std::int64_t elements = src_.free_size();
   switch (engine) {
-    case EngineKind::kScalar: {
-      const double credit = src_.space() == Space::kPsum ? core.scalar.psum_credit_cycles : 0.0;
-      return stream_cost(machine, engine, core.scalar.copy, elements, {&dst_, &src_}, -credit);
-    }
+    case EngineKind::kScalar:
+      return stream_cost(machine, engine, scalar_copy_law(machine, dst_, src_), elements,
+                         {&dst_, &src_}, -scalar_psum_credit(machine, src_));
     case EngineKind::kGpsimd:
-      return stream_cost(machine, engine, core.gpsimd.copy, elements, {&dst_, &src_});
+      return stream_cost(machine, engine, machine.core.gpsimd.copy, elements, {&dst_, &src_});
     default:
-      return stream_cost(machine, engine, vector_copy_law(core.vector, dst_, src_), elements, {&dst_, &src_});
+      return stream_cost(machine, engine, vector_copy_law(machine, dst_, src_), elements,
+                         {&dst_, &src_});
   }
 }
 

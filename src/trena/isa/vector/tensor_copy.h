@@ -1,4 +1,5 @@
-// tensor_copy: moves a tile within the core; same types bit by bit, others through float32 (hw.md §2.3, §3.3).
+// tensor_copy: moves a tile within the core; same types bit by bit, others through float32 (hw.md
+// §2.3, §3.3).
 #pragma once
 
 #include "trena/isa/rules.h"

@@ -1,0 +1,162 @@
+#include "trena/isa/row_kernel.h"
+
+#include "trena/number/convert.h"
+
+namespace trena {
+
+std::uint32_t number_bits(double number) {
+  return static_cast<std::uint32_t>(static_cast<std::int64_t>(number));
+}
+
+TileRows::TileRows(const Tensor& tensor)
+    : base_(tensor.data()),
+      dtype_(tensor.dtype()),
+      row_elements_(static_cast<std::size_t>(tensor.free_size())),
+      partition_stride_(tensor.dim(0).stride_bytes),
+      pattern_(tensor.free_pattern()) {
+  const Dim& inner = pattern_.dims[0];
+  joined_ = row_elements_ == 1 ||
+            (pattern_.rank == 1 && partition_stride_ == inner.size * inner.stride_bytes);
+}
+
+template <typename Fn>
+void TileRows::for_each_line(const Block& block, Fn&& fn) const {
+  std::byte* row = base_ + block.first * partition_stride_;
+  const Dim inner = pattern_.dims[pattern_.rank - 1];
+  if (joined_) {
+    const std::int64_t stride = row_elements_ == 1 ? partition_stride_ : inner.stride_bytes;
+    fn(row, stride, elements(block), std::size_t{0});
+    return;
+  }
+  const auto line = static_cast<std::size_t>(inner.size);
+  std::size_t done = 0;
+  for (std::int64_t partition = 0; partition < block.partitions; ++partition) {
+    std::array<std::int64_t, Tensor::kMaxRank> index{};
+    std::int64_t offset = 0;
+    for (std::size_t in_row = 0; in_row < row_elements_; in_row += line, done += line) {
+      fn(row + offset, inner.stride_bytes, line, done);
+      for (int axis = pattern_.rank - 2; axis >= 0; --axis) {
+        const auto at = static_cast<std::size_t>(axis);
+        offset += pattern_.dims[at].stride_bytes;
+        if (++index[at] < pattern_.dims[at].size) {
+          break;
+        }
+        offset -= pattern_.dims[at].stride_bytes * pattern_.dims[at].size;
+        index[at] = 0;
+      }
+    }
+    row += partition_stride_;
+  }
+}
+
+float* TileRows::own(const Block& block) const {
+  const bool contiguous =
+      dtype_ == DType::kFloat32 && pattern_.rank == 1 &&
+      pattern_.dims[0].stride_bytes == sizeof(float) &&
+      (block.partitions == 1 ||
+       partition_stride_ == static_cast<std::int64_t>(row_elements_ * sizeof(float)));
+  return contiguous ? reinterpret_cast<float*>(base_ + block.first * partition_stride_) : nullptr;
+}
+
+const float* TileRows::read(const Block& block, std::size_t slot) const {
+  if (const float* mine = own(block)) {
+    return mine;
+  }
+  auto* out = scratch<float>(slot, elements(block));
+  for_each_line(
+      block, [&](const std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
+        read_row(dtype_, line, stride, count, out + first);
+      });
+  return out;
+}
+
+float* TileRows::target(const Block& block, std::size_t slot,
+                        std::initializer_list<const float*> inputs) const {
+  float* mine = own(block);
+  const std::size_t count = elements(block);
+  for (const float* input : inputs) {
+    const bool apart = input + count <= mine || mine + count <= input;
+    if (mine != nullptr && input != mine && !apart) {
+      mine = nullptr;
+    }
+  }
+  return mine != nullptr ? mine : scratch<float>(slot, count);
+}
+
+void TileRows::write(const Block& block, const float* values) const {
+  if (values == own(block)) {
+    return;
+  }
+  for_each_line(block,
+                [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
+                  write_row(dtype_, values + first, line, stride, count);
+                });
+}
+
+const std::uint32_t* TileRows::read_bits(const Block& block, std::size_t slot) const {
+  auto* out = scratch<std::uint32_t>(slot, elements(block));
+  for_each_line(
+      block, [&](const std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
+        read_row_bits(size_bytes(dtype_), line, stride, count, out + first);
+      });
+  return out;
+}
+
+void TileRows::write_bits(const Block& block, const std::uint32_t* bits) const {
+  for_each_line(block,
+                [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
+                  write_row_bits(size_bytes(dtype_), bits + first, line, stride, count);
+                });
+}
+
+void TileRows::write_int32(const Block& block, const std::int32_t* values) const {
+  for_each_line(block,
+                [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
+                  write_row_int32(dtype_, values + first, line, stride, count);
+                });
+}
+
+LaneOperand::LaneOperand(const Operand& operand, std::size_t row_elements)
+    : row_elements_(row_elements) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&operand)) {
+    rows_.emplace(*tensor);
+  } else {
+    const double number = std::get<double>(operand);
+    number_ = static_cast<float>(number);
+    // Outside the 32 bits there is nothing to see: such numbers are refused before
+    // (require_bitvec).
+    bits_ = number >= -2147483648.0 && number <= 4294967295.0 ? number_bits(number) : 0;
+  }
+}
+
+template <typename T>
+LaneView<T> LaneOperand::spread(const T* lanes, const Block& block, std::size_t slot) const {
+  // Always a copy: the operand may be an element of dst.
+  if (block.partitions == 1) {
+    T* value = scratch<T>(slot, 1);
+    *value = *lanes;
+    return {value, 0};
+  }
+  T* out = scratch<T>(slot, static_cast<std::size_t>(block.partitions) * row_elements_);
+  for (std::int64_t partition = 0; partition < block.partitions; ++partition) {
+    std::fill_n(out + static_cast<std::size_t>(partition) * row_elements_, row_elements_,
+                lanes[partition]);
+  }
+  return {out, 1};
+}
+
+LaneView<float> LaneOperand::read(const Block& block, std::size_t slot) const {
+  if (!rows_) {
+    return {&number_, 0};
+  }
+  return spread(rows_->read(block, 5), block, slot);
+}
+
+LaneView<std::uint32_t> LaneOperand::read_bits(const Block& block, std::size_t slot) const {
+  if (!rows_) {
+    return {&bits_, 0};
+  }
+  return spread(rows_->read_bits(block, 5), block, slot);
+}
+
+}  // namespace trena
