@@ -3,12 +3,24 @@
 #include "bindings.h"
 #include "objects.h"
 #include "trena/isa/dma/dma_copy.h"
+#include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/tensor_copy.h"
+#include "trena/isa/vector/tensor_reduce.h"
+#include "trena/isa/vector/tensor_scalar.h"
+#include "trena/isa/vector/tensor_tensor.h"
 
 namespace trena::bindings {
 namespace {
 
 using Name = std::optional<std::string>;
+
+// axis=1 or axis=(1, 2).
+using Axes = std::variant<std::int64_t, std::vector<std::int64_t>>;
+std::vector<std::int64_t> axes_of(const Axes& axis) {
+  const auto* one = std::get_if<std::int64_t>(&axis);
+  return one != nullptr ? std::vector<std::int64_t>{*one}
+                        : std::get<std::vector<std::int64_t>>(axis);
+}
 
 // engine.dma says no more than that it is a DMA.
 EngineRequest trigger_request(EngineChoice choice) {
@@ -34,19 +46,62 @@ void bind_nki_isa(nb::module_& module) {
   nb::module_ isa = module.def_submodule("isa");
   isa.def(
       "dma_copy",
-      [](const Tensor& dst, const Tensor& src, std::optional<int> priority, OobMode oob_mode, DgeMode dge_mode,
-         EngineChoice engine, const Name& name) {
-        emit(std::make_unique<DmaCopy>(dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}),
+      [](const Tensor& dst, const Tensor& src, std::optional<int> priority, OobMode oob_mode,
+         DgeMode dge_mode, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<DmaCopy>(
+                 dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}),
              name);
       },
       "dst"_a, "src"_a, "priority"_a = nb::none(), "oob_mode"_a = OobMode::kError,
       "dge_mode"_a = DgeMode::kUnknown, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
-      "tensor_copy",
-      [](const Tensor& dst, const Tensor& src, EngineRequest engine, const Name& name) {
-        emit(std::make_unique<TensorCopy>(dst, src, engine), name);
+      "memset",
+      [](const Tensor& dst, MemsetValue value, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<Memset>(dst, value, request(engine)), name);
       },
-      "dst"_a, "src"_a, "engine"_a = nb::none(), "name"_a = nb::none());
+      "dst"_a, "value"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "tensor_copy",
+      [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<TensorCopy>(dst, src, request(engine)), name);
+      },
+      "dst"_a, "src"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "tensor_reduce",
+      [](const Tensor& dst, const Operator& op, const Tensor& data, const Axes& axis, bool negate,
+         bool /*keepdims*/, const Name& name) {
+        emit(std::make_unique<TensorReduce>(dst, alu_of(op, "op"), data, axes_of(axis), negate),
+             name);
+      },
+      "dst"_a, "op"_a, "data"_a, "axis"_a, "negate"_a = false, "keepdims"_a = false,
+      "name"_a = nb::none());
+  isa.def(
+      "tensor_scalar",
+      [](const Tensor& dst, const Tensor& data, const Operator& op0,
+         const std::optional<Operand>& operand0, bool reverse0, const Operator* op1,
+         const std::optional<Operand>& operand1, bool reverse1, EngineChoice engine,
+         const Name& name) {
+        std::optional<ScalarStep> second;
+        if (op1 != nullptr) {
+          second = ScalarStep{alu_of(*op1, "op1"), operand1.value_or(0.0), reverse1};
+        }
+        emit(std::make_unique<TensorScalar>(
+                 dst, data, ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+                 std::move(second), request(engine)),
+             name);
+      },
+      "dst"_a, "data"_a, "op0"_a, "operand0"_a.none(), "reverse0"_a = false,
+      "op1"_a.none() = nb::none(), "operand1"_a = nb::none(), "reverse1"_a = false,
+      "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "tensor_tensor",
+      [](const Tensor& dst, const Tensor& data1, const Tensor& data2, const Operator& op,
+         EngineChoice engine, const Name& name) {
+        emit(std::make_unique<TensorTensor>(dst, data1, data2, alu_of(op, "op"), request(engine)),
+             name);
+      },
+      "dst"_a, "data1"_a, "data2"_a, "op"_a, "engine"_a = EngineChoice::kUnknown,
+      "name"_a = nb::none());
 }
 
 }  // namespace trena::bindings

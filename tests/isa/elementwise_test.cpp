@@ -10,6 +10,7 @@
 namespace trena {
 namespace {
 
+using namespace isa_test;
 using enum DType;
 
 EngineRequest any_engine() { return std::nullopt; }

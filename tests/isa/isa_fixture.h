@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +20,7 @@
 #include "trena/memory/rows.h"
 #include "trena/number/convert.h"
 
-namespace trena {
+namespace trena::isa_test {
 
 inline const Machine& test_machine(std::string_view name) {
   static std::map<std::string, Machine, std::less<>> machines;
@@ -166,4 +167,4 @@ inline Tensor partitions(const Tensor& tensor, std::int64_t first, std::int64_t 
 
 using Values = std::vector<double>;
 
-}  // namespace trena
+}  // namespace trena::isa_test
