@@ -6,7 +6,6 @@
 #include "trena/isa/dma/indirect.h"
 #include "trena/isa/dma/transfer.h"
 #include "trena/memory/rows.h"
-#include "trena/number/threads.h"
 
 namespace trena {
 namespace {
@@ -31,13 +30,6 @@ class Rows {
   OobMode oob_;
   std::optional<RowSplit> split_;
 };
-
-// Orders the transfer behind whoever made the index.
-void read_index(const Tensor& tensor, AccessList& list) {
-  if (tensor.indirection() != nullptr && tensor.indirection()->index) {
-    list.read(*tensor.indirection()->index);
-  }
-}
 
 }  // namespace
 
@@ -121,13 +113,9 @@ void DmaCopy::copy_rows() const {
 }
 
 Cost DmaCopy::cost(const Machine& machine) const {
-  const DmaTrigger trigger = resolve_trigger(machine, name(), request_, needs());
-  const std::int64_t rows = !indirect()                ? 0
-                            : is_vector_indirect(src_) ? src_.size(0)
-                                                       : dst_.size(0);
-  Cost cost = dma_cost(machine, trigger, dst_, src_, rows);
-  cost.dma.priority = request_.priority.value_or(-1);
-  return cost;
+  DmaTraffic traffic = copy_traffic(dst_, src_);
+  traffic.indirect_rows = !indirect() ? 0 : is_vector_indirect(src_) ? src_.size(0) : dst_.size(0);
+  return dma_cost(machine, resolve_trigger(machine, name(), request_, needs()), traffic);
 }
 
 }  // namespace trena

@@ -55,6 +55,12 @@ Tensor reachable(const Tensor& tensor) {
                    {indirection.row_count, indirection.row_stride_bytes});
 }
 
+void read_index(const Tensor& tensor, AccessList& list) {
+  if (tensor.indirection() != nullptr && tensor.indirection()->index) {
+    list.read(*tensor.indirection()->index);
+  }
+}
+
 std::int64_t row_index(const Tensor& view, std::int64_t row) {
   const Tensor& index = *view.indirection()->index;
   const std::int64_t partition = row % index.partitions();
@@ -127,6 +133,18 @@ void require_row_written(std::string_view instruction, const Tensor& view, const
                                    instruction, index, view.describe()),
                .device = "whatever the memory held before: garbage that changes from run to run",
                .fix = "write the row first"});
+}
+
+std::vector<ResolvedRow> resolve_rows(std::string_view instruction, const Tensor& view,
+                                      OobMode oob) {
+  std::vector<ResolvedRow> rows;
+  for (std::int64_t place = 0; place < view.size(0); ++place) {
+    if (std::optional<Tensor> row = resolve_row(instruction, view, place, oob)) {
+      require_row_written(instruction, view, *row, place);
+      rows.push_back({place, std::move(*row)});
+    }
+  }
+  return rows;
 }
 
 }  // namespace trena

@@ -15,6 +15,9 @@ bool is_vector_indirect(const Tensor& tensor);
 // instructions. An ordinary view: itself.
 Tensor reachable(const Tensor& tensor);
 
+// Orders a transfer behind whoever made the index of `tensor`.
+void read_index(const Tensor& tensor, AccessList& list);
+
 // The index that row `row` of the view takes. An index tensor of several columns counts down its
 // columns: indices.T.flatten().
 std::int64_t row_index(const Tensor& view, std::int64_t row);
@@ -23,6 +26,15 @@ std::int64_t row_index(const Tensor& view, std::int64_t row);
 // outside the base tensor and `oob` says skip. Throws `out-of-bounds`.
 std::optional<Tensor> resolve_row(std::string_view instruction, const Tensor& view,
                                   std::int64_t row, OobMode oob);
+
+// All rows inside the bounds, judged before anything moves, each with its place in the view. Throws
+// `unwritten-read` for rows nobody wrote.
+struct ResolvedRow {
+  std::int64_t place;
+  Tensor row;
+};
+std::vector<ResolvedRow> resolve_rows(std::string_view instruction, const Tensor& view,
+                                      OobMode oob);
 
 // An ordinary view cut into `rows` equal parts in element order. Throws `dma-indirect-shape` when
 // its dimensions do not divide that way.

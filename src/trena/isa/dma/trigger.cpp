@@ -117,15 +117,7 @@ void check_priority(const Machine& machine, std::string_view instruction,
   }
 }
 
-int busy_engines(const Machine& machine, const Tensor& dst, const Tensor& src,
-                 std::int64_t descriptors) {
-  const Dma& dma = machine.core.dma;
-  std::int64_t partitions = 0;
-  for (const Tensor* tensor : {&dst, &src}) {
-    if (tensor->on_chip()) {
-      partitions = std::max(partitions, tensor->partitions());
-    }
-  }
+int busy_engines(const Dma& dma, std::int64_t partitions, std::int64_t descriptors) {
   // Between HBM and HBM nothing ties a row to an engine.
   const std::int64_t engines =
       partitions == 0 ? descriptors
@@ -141,7 +133,7 @@ DmaTrigger resolve_trigger(const Machine& machine, std::string_view instruction,
   const DgeMode mode = choose_mode(machine, request, needs);
   check_mode(machine, instruction, mode, needs);
   return {mode, choose_engine(machine, instruction, mode, request.engine),
-          request.engine.has_value()};
+          request.engine.has_value(), request.priority.value_or(-1)};
 }
 
 const DmaMode& dma_mode(const Machine& machine, DgeMode mode, bool to_hbm) {
@@ -181,28 +173,42 @@ void require_castable(std::string_view instruction, const Tensor& dst, const Ten
           .fix = "reinterpret the bits with .view()"});
 }
 
-Cost dma_cost(const Machine& machine, DmaTrigger trigger, const Tensor& dst, const Tensor& src,
-              std::int64_t indirect_rows) {
+DmaTraffic copy_traffic(const Tensor& dst, const Tensor& src) {
+  DmaTraffic traffic;
+  const std::size_t width = std::max(size_bytes(dst.dtype()), size_bytes(src.dtype()));
+  traffic.bytes = dst.element_count() * static_cast<std::int64_t>(width);
+  traffic.runs = std::max<std::int64_t>(1, common_runs(dst, src));
+  for (const Tensor* tensor : {&dst, &src}) {
+    if (tensor->on_chip()) {
+      traffic.partitions = std::max(traffic.partitions, tensor->partitions());
+    }
+  }
+  traffic.hbm_read_bytes = src.on_chip() ? 0 : src.size_bytes();
+  traffic.hbm_write_bytes = dst.on_chip() ? 0 : dst.size_bytes();
+  traffic.to_hbm = !dst.on_chip();
+  return traffic;
+}
+
+Cost dma_cost(const Machine& machine, const DmaTrigger& trigger, const DmaTraffic& traffic) {
   const Dma& dma = machine.core.dma;
-  const auto element =
-      static_cast<std::int64_t>(std::max(size_bytes(dst.dtype()), size_bytes(src.dtype())));
-  const std::int64_t bytes = dst.element_count() * element;
-  const std::int64_t runs = std::max<std::int64_t>(1, common_runs(dst, src));
-  const std::int64_t run_bytes = (bytes + runs - 1) / runs;
+  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t run_bytes = divide_up(traffic.bytes, traffic.runs);
   const std::int64_t packets_per_run =
-      std::max<std::int64_t>(1, (run_bytes + dma.packet_bytes - 1) / dma.packet_bytes);
+      std::max<std::int64_t>(1, divide_up(run_bytes, dma.packet_bytes));
   Cost cost;
-  cost.dma.descriptors = runs * packets_per_run;
-  cost.dma.descriptor_bytes = (run_bytes + packets_per_run - 1) / packets_per_run;
-  cost.dma.engines = busy_engines(machine, dst, src, cost.dma.descriptors);
-  cost.dma.hbm_read_bytes = src.on_chip() ? 0 : src.size_bytes();
-  cost.dma.hbm_write_bytes = dst.on_chip() ? 0 : dst.size_bytes();
+  cost.dma.descriptors = traffic.runs * packets_per_run;
+  cost.dma.descriptor_bytes = divide_up(run_bytes, packets_per_run);
+  cost.dma.engines = busy_engines(dma, traffic.partitions, cost.dma.descriptors);
+  cost.dma.hbm_read_bytes = traffic.hbm_read_bytes;
+  cost.dma.hbm_write_bytes = traffic.hbm_write_bytes;
+  cost.dma.slowdown = traffic.slowdown;
   cost.dma.dge = trigger.mode;
+  cost.dma.to_hbm = traffic.to_hbm;
   cost.dma.trigger_requested = trigger.requested;
-  cost.dma.to_hbm = !dst.on_chip();
-  double issue_ns = dma_mode(machine, trigger.mode, cost.dma.to_hbm).issue_ns;
-  if (indirect_rows > 0) {
-    issue_ns = std::max(issue_ns, static_cast<double>(indirect_rows) * dma.indirect_row_ns);
+  cost.dma.priority = trigger.priority;
+  double issue_ns = dma_mode(machine, trigger.mode, traffic.to_hbm).issue_ns;
+  if (trigger.mode == DgeMode::kSoftware) {
+    issue_ns = std::max(issue_ns, static_cast<double>(traffic.indirect_rows) * dma.indirect_row_ns);
   }
   cost.interval = ticks_from_ns(issue_ns);
   cost.completion = cost.interval;

@@ -19,6 +19,7 @@ struct DmaTrigger {
   DgeMode mode;
   EngineKind engine;
   bool requested = false;  // by the kernel, not chosen here
+  int priority = -1;       // as DmaWork::priority
 };
 
 // What of the transfer limits the choice.
@@ -44,9 +45,21 @@ void require_dma_tensor(const Machine& machine, std::string_view instruction, st
 // `dma-cast`: DMA casts through float32, which packed MX types have no value in (hw.md §1.7).
 void require_castable(std::string_view instruction, const Tensor& dst, const Tensor& src);
 
-// The common part of a DMA's cost: `descriptors` runs that move `bytes` in all, cut at the packet
-// size. The trigger's issue time grows with `indirect_rows` (software descriptors only).
-Cost dma_cost(const Machine& machine, DmaTrigger trigger, const Tensor& dst, const Tensor& src,
-              std::int64_t indirect_rows);
+// What a transfer moves, before it is cut into packets.
+struct DmaTraffic {
+  std::int64_t runs = 1;        // pieces that are contiguous on both sides
+  std::int64_t bytes = 0;       // of all runs, on the wider side
+  std::int64_t partitions = 0;  // of the on-chip side with more; 0: HBM to HBM
+  std::int64_t hbm_read_bytes = 0;
+  std::int64_t hbm_write_bytes = 0;
+  bool to_hbm = false;
+  std::int64_t indirect_rows = 0;
+  double slowdown = 1.0;
+};
+DmaTraffic copy_traffic(const Tensor& dst, const Tensor& src);
+
+// Packets of at most Dma::packet_bytes, the engines of the partitions touched, and the trigger's
+// issue time, which grows with the rows of an index vector (software descriptors only).
+Cost dma_cost(const Machine& machine, const DmaTrigger& trigger, const DmaTraffic& traffic);
 
 }  // namespace trena
