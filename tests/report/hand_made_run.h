@@ -18,6 +18,7 @@ inline RunEvent event(std::string_view name, EngineKind engine, std::int32_t lin
   RunEvent event;
   event.name = name;
   event.engine = engine;
+  event.queue = static_cast<std::int16_t>(engine);
   event.position = {0, line};
   event.issue = ticks_from_ns(start_ns);
   event.start = ticks_from_ns(start_ns);
@@ -26,9 +27,14 @@ inline RunEvent event(std::string_view name, EngineKind engine, std::int32_t lin
   return event;
 }
 
-inline RunEvent transfer(EngineKind engine, std::int32_t line, double issue_ns, double start_ns,
-                         double end_ns, std::int64_t bytes) {
-  RunEvent result = event("dma_copy", engine, line, start_ns, issue_ns + 70, end_ns);
+inline constexpr int kLoads = kEngineCount;  // queue_name(): "dma.load"
+inline constexpr int kStores = kEngineCount + 1;
+
+inline RunEvent transfer(int queue, std::int32_t line, double issue_ns, double start_ns,
+                         double landed_ns, std::int64_t bytes) {
+  RunEvent result =
+      event("dma_copy", EngineKind::kSync, line, start_ns, landed_ns, landed_ns + 300);
+  result.queue = static_cast<std::int16_t>(queue);
   result.issue = ticks_from_ns(issue_ns);
   result.dma = true;
   result.bytes = bytes;
@@ -49,10 +55,10 @@ inline Run hand_made_run() {
   run.launch_time = 2 * kTicksPerUs;
   run.files = {"kernel.py"};
   run.events = {
-      transfer(EngineKind::kSync, 7, 0, 750, 2750, 65536),
+      transfer(kLoads, 7, 0, 750, 2750, 65536),
       waiting(event("nc_matmul", EngineKind::kTensor, 9, 3050, 6050, 6250), 0, 3050),
       waiting(event("tensor_copy", EngineKind::kVector, 10, 6300, 6800, 6950), 1, 6300),
-      waiting(transfer(EngineKind::kSync, 11, 6980, 7500, 8000, 32768), 2, 6910),
+      waiting(transfer(kStores, 11, 6980, 7500, 8000, 32768), 2, 6910),
   };
   run.events[2].evidence = Evidence::kExtrapolated;
   run.operands = {{{0, 9}, "nc_matmul", "acc[128,512] float32 psum <- w[128,128] bfloat16 sbuf"}};
@@ -60,7 +66,6 @@ inline Run hand_made_run() {
   CoreRun core;
   core.engines[static_cast<std::size_t>(EngineKind::kTensor)] = {1, ticks_from_ns(3000)};
   core.engines[static_cast<std::size_t>(EngineKind::kVector)] = {1, ticks_from_ns(500)};
-  core.engines[static_cast<std::size_t>(EngineKind::kSync)] = {2, ticks_from_ns(140)};
   core.dma_active = ticks_from_ns(2500);
   core.dma_transfers = 2;
   core.descriptors = 48;

@@ -234,24 +234,24 @@ TEST(Perfetto, OneProcessPerCoreAndOneRowPerEngineAndQueueThatWorked) {
   for (const auto& [uuid, name] : trace.rows) {
     rows.push_back(name);
   }
-  EXPECT_EQ(rows, (std::vector<std::string>{"tensor", "vector", "sync", "q.sync", "DMA payload"}));
+  EXPECT_EQ(rows,
+            (std::vector<std::string>{"tensor", "vector", "dma.load", "dma.store", "DMA payload"}));
 }
 
 TEST(Perfetto, SlicesSpanTheWorkOfTheirEngine) {
   const Decoded trace = decode(hand_made_run());
-  EXPECT_EQ(trace.slices.size(), 6u);  // two engines, two triggers, two transfers
+  EXPECT_EQ(trace.slices.size(), 4u);
   const Slice& product = find(trace, "tensor", "nc_matmul");
   EXPECT_EQ(product.begin, 3050u);
   EXPECT_EQ(product.end, 6050u);
   EXPECT_DOUBLE_EQ(product.times.at("result_ns"), 6250);
   EXPECT_DOUBLE_EQ(product.times.at("waited_ns"), 3050);
-  const Slice& load = find(trace, "q.sync", "dma_copy");
+  const Slice& load = find(trace, "dma.load", "dma_copy");
   EXPECT_EQ(load.begin, 750u);
   EXPECT_EQ(load.end, 2750u);
   EXPECT_DOUBLE_EQ(load.times.at("bytes"), 65536);
-  const Slice& trigger = find(trace, "sync", "dma_copy");
-  EXPECT_EQ(trigger.begin, 0u);
-  EXPECT_EQ(trigger.end, 70u);
+  EXPECT_DOUBLE_EQ(load.times.at("issue_ns"), 0);
+  EXPECT_DOUBLE_EQ(load.times.at("result_ns"), 3050);
 }
 
 TEST(Perfetto, SlicesCarryTheLineTheOperandsAndTheEvidence) {
@@ -265,18 +265,15 @@ TEST(Perfetto, SlicesCarryTheLineTheOperandsAndTheEvidence) {
 
 TEST(Perfetto, ArrowsLeadFromWhatWasWaitedForToWhatWaited) {
   const Decoded trace = decode(hand_made_run());
-  const Slice& trigger = find(trace, "sync", "dma_copy");
-  const Slice& load = find(trace, "q.sync", "dma_copy");
+  const Slice& load = find(trace, "dma.load", "dma_copy");
   const Slice& product = find(trace, "tensor", "nc_matmul");
   const Slice& copy = find(trace, "vector", "tensor_copy");
-  const Slice& store_trigger = find(trace, "sync", "dma_copy", 1);
-  const Slice& store = find(trace, "q.sync", "dma_copy", 1);
+  const Slice& store = find(trace, "dma.store", "dma_copy");
   ASSERT_EQ(load.flows.size(), 1u);
-  EXPECT_EQ(trigger.flows, load.ended_flows);
   EXPECT_EQ(load.flows, product.ended_flows);
   EXPECT_EQ(product.flows, copy.ended_flows);
-  EXPECT_EQ(copy.flows, store_trigger.ended_flows);
-  EXPECT_EQ(store_trigger.flows, store.ended_flows);
+  EXPECT_EQ(copy.flows, store.ended_flows);
+  EXPECT_TRUE(load.ended_flows.empty());
   EXPECT_TRUE(store.flows.empty());
 }
 
@@ -291,7 +288,7 @@ TEST(Perfetto, EveryArrowHasOneSourceAndOneEnd) {
       ++ends[flow];
     }
   }
-  EXPECT_EQ(sources.size(), 5u);
+  EXPECT_EQ(sources.size(), 3u);
   EXPECT_EQ(sources, ends);
   for (const auto& [flow, count] : sources) {
     EXPECT_EQ(count, 1) << flow;
@@ -300,11 +297,11 @@ TEST(Perfetto, EveryArrowHasOneSourceAndOneEnd) {
 
 TEST(Perfetto, TransfersInFlightAtOnceTakeLanesOfTheSameName) {
   trena::Run run = hand_made_run();
-  run.events.push_back(transfer(EngineKind::kSync, 8, 80, 900, 2000, 4096));
+  run.events.push_back(transfer(kLoads, 8, 80, 900, 2000, 4096));
   const Decoded trace = decode(run);
   int lanes = 0;
   for (const auto& [uuid, name] : trace.rows) {
-    lanes += name == "q.sync";
+    lanes += name == "dma.load";
   }
   EXPECT_EQ(lanes, 2);
 }

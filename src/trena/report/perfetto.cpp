@@ -58,30 +58,12 @@ class Interned {
   std::vector<Entry> fresh_;
 };
 
-// One slice of a row, and the arrows that leave and reach it.
-struct Slice {
-  Ticks begin = 0;
-  Ticks end = 0;
-  std::size_t event = 0;
-  bool transfer = false;  // of a DMA: the transfer on its queue; else an engine's own work
-};
-
-// A row of a core: an engine, or a queue of one engine.
+// A row of a core: an engine or a DMA queue, in the order of queue_name().
 struct RowKey {
   int core;
-  bool queue;
-  EngineKind engine;
-  int queue_index;
+  int queue;
   auto operator<=>(const RowKey&) const = default;
 };
-
-std::string row_name(const RowKey& row) {
-  if (!row.queue) {
-    return std::string(name(row.engine));
-  }
-  const std::string suffix = row.queue_index == 0 ? "" : fmt::format(" {}", row.queue_index);
-  return fmt::format("q.{}{}", name(row.engine), suffix);
-}
 
 class Writer {
  public:
@@ -94,8 +76,8 @@ class Writer {
     for (int core = 0; core < run_.cores; ++core) {
       describe_core(core);
     }
-    for (auto& [key, slices] : rows_) {
-      write_row(key, slices);
+    for (const auto& [key, events] : rows_) {
+      write_row(key, events);
     }
     for (int core = 0; core < run_.cores; ++core) {
       write_bandwidth(core);
@@ -106,17 +88,12 @@ class Writer {
  private:
   void collect_rows() {
     for (std::size_t k = 0; k < run_.events.size(); ++k) {
-      const RunEvent& event = run_.events[k];
-      const Ticks begin = event.dma ? event.issue : event.start;
-      rows_[{event.core, false, event.engine, 0}].push_back({begin, event.busy_until, k, false});
-      if (event.dma) {
-        rows_[{event.core, true, event.engine, event.queue}].push_back(
-            {event.start, event.end, k, true});
-      }
+      rows_[{run_.events[k].core, run_.events[k].queue}].push_back(k);
     }
-    for (auto& [key, slices] : rows_) {
-      std::stable_sort(slices.begin(), slices.end(),
-                       [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    for (auto& [key, events] : rows_) {
+      std::stable_sort(events.begin(), events.end(), [&](std::size_t a, std::size_t b) {
+        return run_.events[a].start < run_.events[b].start;
+      });
     }
   }
 
@@ -129,9 +106,8 @@ class Writer {
     }
   }
 
-  // Arrow ids: even for "was waited for by event k", odd for "event k triggers its transfer".
-  static std::uint64_t wait_flow(std::size_t waiter) { return 2 * waiter + 2; }
-  static std::uint64_t trigger_flow(std::size_t event) { return 2 * event + 1; }
+  // The arrow to an event from what it waited for; 0 is no id.
+  static std::uint64_t flow_to(std::size_t event) { return event + 1; }
 
   // ---- Packets ----
 
@@ -219,63 +195,51 @@ class Writer {
 
   // An engine starts one instruction after the other; transfers of a queue overlap and take lanes,
   // which the viewer draws as one row because they share parent and name.
-  void write_row(const RowKey& key, const std::vector<Slice>& slices) {
+  void write_row(const RowKey& key, const std::vector<std::size_t>& events) {
     std::vector<std::uint64_t> lanes;
     std::vector<Ticks> free_from;
-    for (std::size_t k = 0; k < slices.size(); ++k) {
-      Slice slice = slices[k];
-      if (!key.queue && k + 1 < slices.size()) {
-        slice.end = std::min(slice.end, slices[k + 1].begin);
+    for (std::size_t k = 0; k < events.size(); ++k) {
+      const RunEvent& event = run_.events[events[k]];
+      Ticks end = std::max(event.start, event.busy_until);
+      if (!event.dma && k + 1 < events.size()) {
+        end = std::min(end, run_.events[events[k + 1]].start);
       }
-      slice.end = std::max(slice.end, slice.begin);
       std::size_t lane = 0;
-      while (lane < lanes.size() && free_from[lane] > slice.begin) {
+      while (lane < lanes.size() && free_from[lane] > event.start) {
         ++lane;
       }
       if (lane == lanes.size()) {
-        lanes.push_back(new_track(key.core, row_name(key)));
+        lanes.push_back(new_track(key.core, queue_name(key.queue)));
         free_from.push_back(0);
       }
-      free_from[lane] = slice.end;
-      write_slice(slice, lanes[lane]);
+      free_from[lane] = end;
+      write_slice(events[k], end, lanes[lane]);
     }
   }
 
-  void write_slice(const Slice& slice, std::uint64_t track) {
-    const RunEvent& event = run_.events[slice.event];
-    packet(nanoseconds(slice.begin), [&](std::string& payload) {
+  void write_slice(std::size_t number, Ticks until, std::uint64_t track) {
+    const RunEvent& event = run_.events[number];
+    packet(nanoseconds(event.start), [&](std::string& payload) {
       pbf_builder<EventField> begin(payload);
       begin.add_enum(EventField::kType, static_cast<std::int32_t>(EventType::kSliceBegin));
       begin.add_uint64(EventField::kTrackUuid, track);
       begin.add_uint64(EventField::kNameIid, names_(event.name));
-      begin.add_uint64(EventField::kCategoryIid, categories_(slice.transfer ? "dma" : "engine"));
-      annotate(begin, event, slice);
-      add_flows(begin, event, slice);
+      begin.add_uint64(EventField::kCategoryIid, categories_(event.dma ? "dma" : "engine"));
+      annotate(begin, event);
+      for (const std::size_t waiter : waiters_[number]) {
+        begin.add_fixed64(EventField::kFlowId, flow_to(waiter));
+      }
+      if (event.cause != kNoCause) {
+        begin.add_fixed64(EventField::kTerminatingFlowId, flow_to(number));
+      }
       return PacketField::kTrackEvent;
     });
-    packet(nanoseconds(slice.end), [&](std::string& payload) {
+    packet(nanoseconds(until), [&](std::string& payload) {
       pbf_builder<EventField> end(payload);
       end.add_enum(EventField::kType, static_cast<std::int32_t>(EventType::kSliceEnd));
       end.add_uint64(EventField::kTrackUuid, track);
       return PacketField::kTrackEvent;
     });
-  }
-
-  // A DMA waits before its trigger; who waits for it waits for its transfer.
-  void add_flows(pbf_builder<EventField>& begin, const RunEvent& event, const Slice& slice) {
-    const bool is_trigger = event.dma && !slice.transfer;
-    if (is_trigger) {
-      begin.add_fixed64(EventField::kFlowId, trigger_flow(slice.event));
-    } else {
-      for (const std::size_t waiter : waiters_[slice.event]) {
-        begin.add_fixed64(EventField::kFlowId, wait_flow(waiter));
-      }
-    }
-    if (slice.transfer) {
-      begin.add_fixed64(EventField::kTerminatingFlowId, trigger_flow(slice.event));
-    } else if (event.cause != kNoCause) {
-      begin.add_fixed64(EventField::kTerminatingFlowId, wait_flow(slice.event));
-    }
   }
 
   // ---- Annotations ----
@@ -303,7 +267,7 @@ class Writer {
     return known ? fmt::format("{}:{}", run_.files[position.file], position.line) : std::string();
   }
 
-  void annotate(pbf_builder<EventField>& begin, const RunEvent& event, const Slice& slice) {
+  void annotate(pbf_builder<EventField>& begin, const RunEvent& event) {
     if (const std::string where = line(event.position); !where.empty()) {
       text(begin, "line", where);
     }
@@ -319,20 +283,17 @@ class Writer {
     if (event.evidence) {
       text(begin, "evidence", to_string(*event.evidence));
     }
-    annotate_times(begin, event, slice);
+    annotate_times(begin, event);
   }
 
-  void annotate_times(pbf_builder<EventField>& begin, const RunEvent& event, const Slice& slice) {
-    time(begin, "start_ns", slice.begin);
-    if (slice.transfer) {
+  void annotate_times(pbf_builder<EventField>& begin, const RunEvent& event) {
+    if (event.dma) {
       number(begin, "bytes", event.bytes);
-      time(begin, "last_byte_ns", event.end);
-      return;
+      time(begin, "issue_ns", event.issue);
     }
+    time(begin, "start_ns", event.start);
     time(begin, "busy_until_ns", event.busy_until);
-    if (!event.dma) {
-      time(begin, "result_ns", event.end);
-    }
+    time(begin, "result_ns", event.end);
     if (event.stall > 0) {
       time(begin, "waited_ns", event.stall);
     }
@@ -348,11 +309,11 @@ class Writer {
   void write_bandwidth(int core) {
     std::map<Ticks, double> changes;
     for (const RunEvent& event : run_.events) {
-      if (event.dma && event.core == core && event.end > event.start) {
+      if (event.dma && event.core == core && event.busy_until > event.start) {
         const double rate =
-            static_cast<double>(event.bytes) / ns_from_ticks(event.end - event.start);
+            static_cast<double>(event.bytes) / ns_from_ticks(event.busy_until - event.start);
         changes[event.start] += rate;
-        changes[event.end] -= rate;
+        changes[event.busy_until] -= rate;
       }
     }
     if (changes.empty()) {
@@ -373,7 +334,7 @@ class Writer {
   }
 
   const Run& run_;
-  std::map<RowKey, std::vector<Slice>> rows_;
+  std::map<RowKey, std::vector<std::size_t>> rows_;  // events by start
   std::vector<std::vector<std::size_t>> waiters_;
   std::string bytes_;
   std::uint64_t track_count_ = 0;

@@ -2,9 +2,10 @@
 //
 // Per core a process with one row per engine that worked and one per DMA queue (as many lanes as
 // transfers were in flight), slices named by mnemonic that carry the Python line and the operands,
-// arrows from what was waited for to what waited and from a DMA's trigger to its transfer, and a
-// counter of the payload bandwidth. Perfetto's clock counts whole nanoseconds: slices are rounded
-// to them, the exact times stand in the annotations.
+// arrows from what was waited for to what waited, and a counter of the payload bandwidth. A slice
+// is as long as its engine was taken; of a DMA it is the payload, from the first packet to the last
+// byte, and the trigger stands in the annotations. Perfetto's clock counts whole nanoseconds:
+// slices are rounded to them, the exact times stand in the annotations.
 #pragma once
 
 #include <string>

@@ -86,6 +86,7 @@ void add_dma(Summary& summary, const Run& run, const Machine& machine) {
   DmaSummary& dma = summary.dma;
   for (const CoreRun& core : run.per_core) {
     dma.transfers += core.dma_transfers;
+    summary.instructions += core.dma_transfers;
     dma.descriptors += core.descriptors;
     dma.active += core.dma_active;
     dma.packet_time += core.packet_time;
@@ -134,6 +135,7 @@ void add_memory(Summary& summary, const Run& run, const Machine& machine) {
 }
 
 struct Row {
+  std::string name;
   std::string what;
   double fraction;
 };
@@ -148,11 +150,13 @@ std::string dma_row_name(const Summary& summary, const Machine& machine) {
 std::vector<Row> busy_rows(const Summary& summary, const Machine& machine) {
   std::vector<Row> rows;
   for (const EngineSummary& engine : summary.engines) {
-    rows.push_back({std::string(name(engine.engine)) + " engine", engine.active_fraction});
+    const std::string row(name(engine.engine));
+    rows.push_back({row, row + " engine", engine.active_fraction});
   }
-  rows.push_back({dma_row_name(summary, machine), summary.dma.active_fraction});
-  rows.push_back({"launch", fraction(static_cast<double>(summary.launch_time),
-                                     static_cast<double>(summary.time))});
+  rows.push_back({"dma", dma_row_name(summary, machine), summary.dma.active_fraction});
+  rows.push_back(
+      {"launch", "launch",
+       fraction(static_cast<double>(summary.launch_time), static_cast<double>(summary.time))});
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.fraction > b.fraction; });
   return rows;
@@ -166,6 +170,7 @@ Bound find_bound(const Summary& summary, const Machine& machine) {
   const bool binds = first.fraction >= kBindingFraction;
   bound.what = binds ? first.what : "waiting";
   bound.fraction = first.fraction;
+  bound.row = first.name;
   const Row& next = binds ? second : first;
   if (next.fraction > 0) {
     bound.then = next.what;

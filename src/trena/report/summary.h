@@ -79,21 +79,20 @@ struct MemorySummary {
 struct Bound {
   std::string what;     // "tensor engine", "HBM bandwidth", "DMA", "launch", "waiting"
   double fraction = 0;  // of the time; of "waiting": of the busiest row
+  std::string row;      // the busiest row: an engine's name, "dma" or "launch"
   std::string then;     // the row after it; empty when nothing else did anything
   double then_fraction = 0;
 };
 
-// Who waited, where, for whom: one row per pair of lines.
+// Who waited, where, for whom: one entry per pair of lines. Rows are named as queue_name() does.
 struct Stall {
   SourceLine line;
   std::string name;  // mnemonic
-  EngineKind engine = EngineKind::kSync;
-  bool dma = false;  // the trigger of a transfer waited
+  std::string row;   // "tensor", "dma.load", ...
   SourceLine cause_line;
   std::string cause_name;
-  EngineKind cause_engine = EngineKind::kSync;
-  bool cause_dma = false;
-  bool cause_spill = false;
+  std::string cause_row;
+  bool cause_spill = false;  // a move that Placement inserted
   Ticks time = 0;
   std::int64_t count = 0;
 };
@@ -109,7 +108,7 @@ struct Summary {
   RunOptions options;
   Ticks time = 0;
   Ticks launch_time = 0;
-  std::int64_t instructions = 0;
+  std::int64_t instructions = 0;  // of engines and DMA transfers
   std::int64_t table_loads = 0;
   Ticks table_load_time = 0;  // sum over cores
   std::array<EngineSummary, kEngineCount> engines;
