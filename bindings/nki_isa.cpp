@@ -2,6 +2,8 @@
 // lives in python/trena/nki/isa.py; rules, values and costs in src/trena/isa/.
 #include "bindings.h"
 #include "objects.h"
+#include "trena/isa/tensor/nc_matmul.h"
+#include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/tensor_copy.h"
 #include "trena/isa/vector/tensor_reduce.h"
@@ -21,6 +23,30 @@ std::vector<std::int64_t> axes_of(const Axes& axis) {
                         : std::get<std::vector<std::int64_t>>(axis);
 }
 
+// tile_position=(row, column), or () for none.
+std::optional<std::array<std::int64_t, 2>> pair_of(nb::handle pair, std::string_view role) {
+  if (pair.is_none() || nb::len(pair) == 0) {
+    return std::nullopt;
+  }
+  if (nb::len(pair) != 2) {
+    throw Error(ErrorKind::kUsage, "matmul-tiling",
+                {.rule = std::string(role) + " is a pair (row, column)",
+                 .here = nb::cast<std::string>(nb::repr(pair))});
+  }
+  return std::array<std::int64_t, 2>{nb::cast<std::int64_t>(pair[0]), nb::cast<std::int64_t>(pair[1])};
+}
+
+MatmulPerfMode perf_mode_of(nb::handle mode) {
+  if (mode.is_none()) {
+    return MatmulPerfMode::kNone;
+  }
+  const auto name = nb::cast<std::string>(nb::getattr(mode, "name"));
+  if (name == "none" || name == "double_row") {
+    return name == "none" ? MatmulPerfMode::kNone : MatmulPerfMode::kDoubleRow;
+  }
+  throw_not_modelled("nc_matmul perf_mode " + name);
+}
+
 }  // namespace
 
 void bind_nki_isa(nb::module_& module) {
@@ -32,6 +58,31 @@ void bind_nki_isa(nb::module_& module) {
         emit(std::make_unique<Memset>(dst, value, request(engine)), name);
       },
       "dst"_a, "value"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "nc_matmul",
+      [](const Tensor& dst, const Tensor& stationary, const Tensor& moving,
+         bool is_stationary_onezero, bool is_moving_onezero, bool is_transpose,
+         std::optional<bool> accumulate, nb::handle tile_position, nb::handle tile_size,
+         nb::handle perf_mode, const Name& name) {
+        const MatmulOptions options{.stationary_onezero = is_stationary_onezero,
+                                    .moving_onezero = is_moving_onezero,
+                                    .transpose = is_transpose,
+                                    .accumulate = accumulate,
+                                    .tile_position = pair_of(tile_position, "tile_position"),
+                                    .tile_size = pair_of(tile_size, "tile_size"),
+                                    .perf_mode = perf_mode_of(perf_mode)};
+        emit(std::make_unique<NcMatmul>(dst, stationary, moving, options), name);
+      },
+      "dst"_a, "stationary"_a, "moving"_a, "is_stationary_onezero"_a = false,
+      "is_moving_onezero"_a = false, "is_transpose"_a = false, "accumulate"_a = nb::none(),
+      "tile_position"_a = nb::none(), "tile_size"_a = nb::none(), "perf_mode"_a = nb::none(),
+      "name"_a = nb::none());
+  isa.def(
+      "nc_transpose",
+      [](const Tensor& dst, const Tensor& data, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<NcTranspose>(dst, data, request(engine)), name);
+      },
+      "dst"_a, "data"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
       "tensor_copy",
       [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
