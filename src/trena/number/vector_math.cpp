@@ -320,53 +320,53 @@ void ApplyRow(MathFunction function, const float* x, float* y, std::size_t count
       std::memmove(y, x, count * sizeof(float));
       return;
     case MathFunction::kAbs:
-      return map_float(x, y, count, absolute);
+      return map_float(x, y, count, [](float v) { return absolute(v); });
     case MathFunction::kSign:
-      return map_float(x, y, count, sign);
+      return map_float(x, y, count, [](float v) { return sign(v); });
     case MathFunction::kSquare:
       return map_float(x, y, count, [](float v) { return v * v; });
     case MathFunction::kRelu:
-      return map_float(x, y, count, relu);
+      return map_float(x, y, count, [](float v) { return relu(v); });
     case MathFunction::kSqrt:
       return map_float(x, y, count, [](float v) { return std::sqrt(v); });
     case MathFunction::kRsqrt:
-      return map_float(x, y, count, rsqrt);
+      return map_float(x, y, count, [](float v) { return rsqrt(v); });
     case MathFunction::kReciprocal:
       return map_float(x, y, count, [](float v) { return 1.0F / v; });
     case MathFunction::kExp:
-      return map_double(x, y, count, exp);
+      return map_double(x, y, count, [](double v) { return exp(v); });
     case MathFunction::kLog:
-      return map_double(x, y, count, log);
+      return map_double(x, y, count, [](double v) { return log(v); });
     case MathFunction::kTanh:
-      return map_double(x, y, count, tanh);
+      return map_double(x, y, count, [](double v) { return tanh(v); });
     case MathFunction::kSigmoid:
-      return map_double(x, y, count, sigmoid);
+      return map_double(x, y, count, [](double v) { return sigmoid(v); });
     case MathFunction::kSilu:
       return map_double(x, y, count, [](double v) { return scaled_silu(v, 1.0); });
     case MathFunction::kSiluDx:
       return map_double(x, y, count, [](double v) { return scaled_silu_dx(v, 1.0); });
     case MathFunction::kGelu:
-      return map_double(x, y, count, gelu);
+      return map_double(x, y, count, [](double v) { return gelu(v); });
     case MathFunction::kGeluDx:
-      return map_double(x, y, count, gelu_dx);
+      return map_double(x, y, count, [](double v) { return gelu_dx(v); });
     case MathFunction::kGeluApprxTanh:
-      return map_double(x, y, count, gelu_apprx_tanh);
+      return map_double(x, y, count, [](double v) { return gelu_apprx_tanh(v); });
     case MathFunction::kGeluApprxSigmoid:
       return map_double(x, y, count, [](double v) { return scaled_silu(v, kGeluSigmoidSlope); });
     case MathFunction::kGeluApprxSigmoidDx:
       return map_double(x, y, count, [](double v) { return scaled_silu_dx(v, kGeluSigmoidSlope); });
     case MathFunction::kSoftplus:
-      return map_double(x, y, count, softplus);
+      return map_double(x, y, count, [](double v) { return softplus(v); });
     case MathFunction::kMish:
-      return map_double(x, y, count, mish);
+      return map_double(x, y, count, [](double v) { return mish(v); });
     case MathFunction::kErf:
-      return map_double(x, y, count, erf);
+      return map_double(x, y, count, [](double v) { return erf(v); });
     case MathFunction::kErfDx:
-      return map_double(x, y, count, erf_dx);
+      return map_double(x, y, count, [](double v) { return erf_dx(v); });
     case MathFunction::kSin:
-      return map_double(x, y, count, sin);
+      return map_double(x, y, count, [](double v) { return sin(v); });
     case MathFunction::kArctan:
-      return map_double(x, y, count, arctan);
+      return map_double(x, y, count, [](double v) { return arctan(v); });
   }
 }
 
@@ -398,9 +398,9 @@ HWY_INLINE void visit_float(AluOp op, Visit visit) {
     case AluOp::kMultiply:
       return visit([](float a, float b) { return a * b; });
     case AluOp::kMaximum:
-      return visit(maximum);
+      return visit([](float a, float b) { return maximum(a, b); });
     case AluOp::kMinimum:
-      return visit(minimum);
+      return visit([](float a, float b) { return minimum(a, b); });
     case AluOp::kAbsMax:
       return visit(
           [](float a, float b) { return nan_if_either(a, b, absolute(a) > absolute(b) ? a : b); });
