@@ -71,7 +71,12 @@ def __getattr__(name: str):
     from trena.nki.isa.documentation import INSTRUCTIONS
 
     if name in INSTRUCTIONS:
-        raise NotModelled(f"nki.isa.{name} is not modelled", id="not-modelled", here=f"nki.isa.{name}")
+
+        def missing(*args, **kwargs):
+            raise NotModelled(f"nki.isa.{name} is not modelled", id="not-modelled", here=f"nki.isa.{name}")
+
+        missing.__name__ = missing.__qualname__ = name
+        return missing
     raise AttributeError(f"module 'nki.isa' has no attribute {name!r}")
 
 
