@@ -1,0 +1,50 @@
+# `make demo` and `make test` do everything on a fresh Debian or Ubuntu with root or sudo.
+# Everything lands in .venv/ and build/; afterwards .venv/bin/trena is the command.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# PyTorch is optional: TORCH= leaves it out, and its tests are skipped by name.
+TORCH ?= torch==2.13.0
+BUILD := build/release
+
+.PHONY: demo test test-slow bench accuracy build clean sanitize
+
+demo: build
+	$(BIN)/trena run --target trn2 examples/matmul.py
+
+build: $(VENV)/.tools
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall \
+	  -C build-dir=$(BUILD) -C cmake.define.TRENA_TESTS=ON .
+
+# What the build and the tests need. The system libraries come first: pip builds against them.
+$(VENV)/.tools: scripts/install_system_libraries.sh pyproject.toml
+	sh scripts/install_system_libraries.sh
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet "cmake>=3.25" ninja nanobind scikit-build-core pyproject-metadata pathspec \
+	  numpy ml_dtypes rich pytest hypothesis threadpoolctl $(TORCH)
+	touch $@
+
+test: build
+	$(BUILD)/trena_tests --gtest_brief=1
+	$(BIN)/python -m pytest -q -m "not slow" tests
+
+test-slow: build
+	$(BUILD)/trena_tests --gtest_brief=1
+	$(BIN)/python -m pytest -q tests
+
+bench: build
+	$(BIN)/python bench/bench.py
+
+accuracy: build
+	$(BIN)/trena accuracy
+
+# The C++ tests under AddressSanitizer and UBSan, then under ThreadSanitizer.
+sanitize: $(VENV)/.tools
+	for preset in asan+ubsan tsan; do \
+	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
+	done
+
+clean:
+	rm -rf build $(VENV)
