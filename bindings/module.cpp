@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   bindings::bind_run(module);
   bindings::bind_program(module);
   bindings::bind_nki_isa(module);
+  bindings::bind_graph(module);
 }
