@@ -28,7 +28,8 @@ def _common_options() -> argparse.ArgumentParser:
     group.add_argument("--time-only", action="store_true", help="no values, only time")
     group.add_argument("--values", choices=("program-order", "hardware-order"), default="program-order",
                        help="order in which sums are taken")
-    group.add_argument("--schedule", choices=("program", "list"), default="program", help="who orders the queues")
+    group.add_argument("--schedule", choices=("list", "program"), default="list",
+                       help="who orders the queues: a compiler moving independent work up, or the script as written")
     group.add_argument("--spill", choices=("auto", "error"), default="auto", help="when SBUF is full")
     output = common.add_argument_group("output")
     output.add_argument("--trace", metavar="FILE", help="Perfetto trace of the last launch")

@@ -32,7 +32,7 @@ class Options:
     set: tuple[str, ...] = ()  # "core.sbuf_kib=256"
     lnc: int | None = None
     time_only: bool = False
-    schedule: str = "program"
+    schedule: str = "list"  # as a compiler orders the queues; "program": as written
     spill: str = "auto"
     values: str = "program-order"
 
