@@ -136,7 +136,7 @@ class CoreContext:
         self.names = {}
 
     def tensor(self, space: str, role: str, shape, dtype, name: str = "", address=None):
-        if role == "shared" and self.launch.core_count > 1:
+        if role == "shared" and (self.launch.core_count > 1 or self.launch.share_always):
             return self._shared_tensor(shape, dtype, name)
         return self.program.tensor(self.index, space, dtype, shape, name, address, role)
 
@@ -171,6 +171,7 @@ class Launch:
         self.grid = grid
         self.core_count = grid[0] if grid else 1
         self.shared: list = []
+        self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only)
         self.baton = _Baton(self.core_count) if self.core_count > 1 else None
 
