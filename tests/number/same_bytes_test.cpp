@@ -117,39 +117,43 @@ class SameBytes : public ::testing::Test {
   const int threads_ = thread_count();
 };
 
-TEST_F(SameBytes, UnderEverySimdTarget) {
+// Found on x86-64 (AVX-512, AVX2, SSE4, baseline) and aarch64 (NEON) alike. Whoever changes a value
+// on purpose changes them here.
+constexpr std::uint64_t kRowsDigest = 6520952458250585910U;
+constexpr std::uint64_t kProductsDigest = 4480560516424884319U;
+
+TEST_F(SameBytes, RowsUnderEverySimdTarget) {
   const std::vector<float> values = mixed_values(9001);
-  std::vector<std::uint64_t> digests;
   for (const std::string& target : simd_targets()) {
     force_simd_target(target);
     EXPECT_EQ(simd_target(), target);
+    Digest digest;
+    add_rows(digest, values);
+    EXPECT_EQ(digest.value(), kRowsDigest) << target;
+  }
+}
+
+TEST_F(SameBytes, ProductsUnderEverySimdTarget) {
+  const std::vector<float> values = mixed_values(9001);
+  for (const std::string& target : simd_targets()) {
+    force_simd_target(target);
     for (const Bfloat16Dot dot : {Bfloat16Dot::kNever, Bfloat16Dot::kAlways}) {
       set_bfloat16_dot(dot);
       Digest digest;
-      if (dot == Bfloat16Dot::kNever) {
-        add_rows(digest, values);
-        digests.push_back(digest.value());
-        EXPECT_EQ(digests.front(), digest.value()) << target << ", rows";
-      }
-      Digest products;
-      add_products(products, values);
-      static const std::uint64_t first = products.value();
-      EXPECT_EQ(first, products.value()) << target << ", products";
+      add_products(digest, values);
+      EXPECT_EQ(digest.value(), kProductsDigest) << target;
     }
   }
-  EXPECT_FALSE(digests.empty());
 }
 
-TEST_F(SameBytes, ForAnyThreadCount) {
+TEST_F(SameBytes, ProductsForAnyThreadCount) {
   const std::vector<float> values = mixed_values(9001);
-  std::vector<std::uint64_t> digests;
   for (const int threads : {1, 2, 8}) {
     set_thread_count(threads);
     EXPECT_EQ(thread_count(), threads);
     Digest digest;
     add_products(digest, values);
-    digests.push_back(digest.value());
-    EXPECT_EQ(digests.front(), digest.value()) << threads << " threads";
+    EXPECT_EQ(digest.value(), kProductsDigest) << threads << " threads";
   }
 }
 
