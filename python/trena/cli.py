@@ -172,8 +172,10 @@ def _report(arguments) -> int:
             print("trena: the script launched no kernel", file=sys.stderr)
         return 0
     if not arguments.quiet:
+        from trena.report import summary
+
         for run, count in _distinct(runs):
-            print(_summary(run) + (f"   × {count} launches" if count > 1 else ""))
+            summary(run, launches=count)
     try:
         return _write_files(arguments, runs)
     except OSError as error:
@@ -188,18 +190,8 @@ def _distinct(runs):
     return [(group[-1], len(group)) for group in groups.values()]
 
 
-def _summary(run) -> str:
-    try:
-        from trena.report import summary
-    except ImportError:
-        return run.line()
-    return summary(run)
-
-
 def _write_files(arguments, runs) -> int:
     if arguments.trace:
-        if not hasattr(runs[-1], "to_perfetto"):
-            return _not_yet("--trace")
         runs[-1].to_perfetto(arguments.trace)
     if arguments.report:
         try:

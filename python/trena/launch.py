@@ -457,7 +457,6 @@ class Run:
 
     def as_dict(self) -> dict:
         """The numbers of this run for machines; `trena run --json` writes a list of these."""
-        detail = getattr(self.timing, "as_dict", None)
         return {
             "name": self.name,
             "arguments": self.arguments,
@@ -469,7 +468,7 @@ class Run:
             "time_ns": self.time_ns,
             "host_seconds": self.host_seconds,
             "interrupted": self.interrupted,
-            **({"timing": detail()} if detail is not None else {}),
+            "timing": self.timing.summary(self.machine),
         }
 
     def __repr__(self):
@@ -512,7 +511,8 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     binder = ArgumentBinder(work.program)
     bound_args, bound_kwargs = _wrap_call(binder, function, args, kwargs)
     try:
-        value = work.run(function, bound_args, bound_kwargs)
+        with _progress(kernel_name, work.program):
+            value = work.run(function, bound_args, bound_kwargs)
     except KeyboardInterrupt:
         _record_interrupted(kernel_name, binder, work, started)
         raise
@@ -524,6 +524,12 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
         binder.write_back()
         run.outputs = binder.unwrap(value)
     return run
+
+
+def _progress(kernel_name, program):
+    from trena.report.progress import Progress
+
+    return Progress(kernel_name, lambda: program.instruction_count)
 
 
 def _wrap_call(binder, function, args, kwargs):
