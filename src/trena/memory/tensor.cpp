@@ -92,7 +92,9 @@ std::string Tensor::describe() const {
 }
 
 Tensor Tensor::with(DType dtype, std::int64_t offset_bytes, std::span<const Dim> dims) const {
-  Tensor view = *this;
+  Tensor view;
+  view.buffer_ = buffer_;
+  view.indirection_ = indirection_;
   view.dtype_ = dtype;
   view.offset_bytes_ = offset_bytes;
   view.rank_ = static_cast<std::uint8_t>(dims.size());
@@ -100,10 +102,15 @@ Tensor Tensor::with(DType dtype, std::int64_t offset_bytes, std::span<const Dim>
   return view;
 }
 
-Tensor Tensor::with_indirection(std::shared_ptr<const Indirection> indirection) const {
+Tensor Tensor::with_indirection(std::shared_ptr<const Indirection> indirection) const& {
   Tensor view = *this;
   view.indirection_ = std::move(indirection);
   return view;
+}
+
+Tensor Tensor::with_indirection(std::shared_ptr<const Indirection> indirection) && {
+  indirection_ = std::move(indirection);
+  return std::move(*this);
 }
 
 }  // namespace trena

@@ -81,7 +81,8 @@ class Tensor {
 
   // A view with explicit dimensions; the caller promises that it stays inside the buffer.
   Tensor with(DType dtype, std::int64_t offset_bytes, std::span<const Dim> dims) const;
-  Tensor with_indirection(std::shared_ptr<const Indirection> indirection) const;
+  Tensor with_indirection(std::shared_ptr<const Indirection> indirection) const&;
+  Tensor with_indirection(std::shared_ptr<const Indirection> indirection) &&;
 
  private:
   BufferPtr buffer_;
