@@ -43,7 +43,8 @@ const Tensor* tensor_or_null(nb::handle object) {
 
 [[noreturn]] void refuse_index(nb::handle object) {
   throw Error(ErrorKind::kUsage, "index-type",
-              {.rule = "a tensor is indexed by integers, slices, nl.ds, `...`, registers and tensors of one integer",
+              {.rule = "a tensor is indexed by integers, slices, nl.ds, `...`, registers and "
+                       "tensors of one integer",
                .here = nb::cast<std::string>(nb::repr(object)),
                .fix = "use .ap(), .select(), .vector_select() or .expand_dim() for other views"});
 }
@@ -194,7 +195,8 @@ std::vector<views::Group> groups(nb::handle pattern) {
   return result;
 }
 
-Tensor rearrange(const Tensor& self, nb::handle source, nb::handle destination, std::optional<nb::dict> fixed_sizes) {
+Tensor rearrange(const Tensor& self, nb::handle source, nb::handle destination,
+                 std::optional<nb::dict> fixed_sizes) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   if (fixed_sizes) {
     for (const auto& [name, size] : *fixed_sizes) {
@@ -216,7 +218,8 @@ struct Pattern {
 };
 
 Pattern parse_pattern(nb::handle pattern) {
-  nb::object fast = nb::steal(PySequence_Fast(pattern.ptr(), "pattern is a list of [stride, count] pairs"));
+  nb::object fast =
+      nb::steal(PySequence_Fast(pattern.ptr(), "pattern is a list of [stride, count] pairs"));
   if (!fast.is_valid()) {
     throw nb::python_error();
   }
@@ -227,7 +230,8 @@ Pattern parse_pattern(nb::handle pattern) {
   }
   PyObject** items = PySequence_Fast_ITEMS(fast.ptr());
   for (std::size_t i = 0; i < result.count; ++i) {
-    nb::object pair = nb::steal(PySequence_Fast(items[i], "pattern is a list of [stride, count] pairs"));
+    nb::object pair =
+        nb::steal(PySequence_Fast(items[i], "pattern is a list of [stride, count] pairs"));
     if (!pair.is_valid()) {
       throw nb::python_error();
     }
@@ -242,15 +246,16 @@ Pattern parse_pattern(nb::handle pattern) {
 
 void warn_contested_offset() {
   const char* text =
-      "ap(offset=N) on a view that has an offset: Trena adds N to it, as the 0.6 API says; older documents count N "
+      "ap(offset=N) on a view that has an offset: Trena adds N to it, as the 0.6 API says; older "
+      "documents count N "
       "from the start of the tensor. Call ap on the whole tensor to be clear.";
   if (PyErr_WarnEx(PyExc_UserWarning, text, 1) != 0) {
     throw nb::python_error();
   }
 }
 
-Tensor ap(const Tensor& self, nb::handle pattern, nb::handle offset, nb::handle scalar, nb::handle vector,
-          int indirect_dim, nb::handle dtype) {
+Tensor ap(const Tensor& self, nb::handle pattern, nb::handle offset, nb::handle scalar,
+          nb::handle vector, int indirect_dim, nb::handle dtype) {
   const Pattern steps = parse_pattern(pattern);
   views::ApRequest request{.pattern = std::span(steps.steps).first(steps.count)};
   request.indirect_dim = indirect_dim;
@@ -302,7 +307,8 @@ nb::list get_pattern(const Tensor& self) {
 
 // (bytes of the elements in row-major order, shape, dtype): trena.arrays makes the NumPy array.
 nb::tuple to_numpy(const Tensor& self) {
-  nb::object bytes = nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(self.size_bytes())));
+  nb::object bytes =
+      nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(self.size_bytes())));
   read_bits(self, reinterpret_cast<std::byte*>(PyByteArray_AS_STRING(bytes.ptr())));
   return nb::make_tuple(bytes, shape(self), dtype_object(self.dtype()));
 }
@@ -328,10 +334,11 @@ void from_numpy(const Tensor& self, nb::handle data) {
   }
 }
 
-// A tensor that belongs to no program, for tests of views: its elements are the bytes of `data`, spread over rows of
-// `pitch_bytes` from `origin_bytes` on (a window on the chip).
+// A tensor that belongs to no program, for tests of views: its elements are the bytes of `data`,
+// spread over rows of `pitch_bytes` from `origin_bytes` on (a window on the chip).
 Tensor tensor_from_bytes(nb::handle data, nb::handle dtype, const std::vector<std::int64_t>& sizes,
-                         const std::string& space, std::int64_t pitch_bytes, std::int64_t origin_bytes) {
+                         const std::string& space, std::int64_t pitch_bytes,
+                         std::int64_t origin_bytes) {
   auto buffer = std::make_shared<Buffer>();
   buffer->space = space == "sbuf" ? Space::kSbuf : space == "psum" ? Space::kPsum : Space::kHbm;
   buffer->name = "t";
@@ -345,7 +352,8 @@ Tensor tensor_from_bytes(nb::handle data, nb::handle dtype, const std::vector<st
   buffer->row_bytes = bytes / buffer->rows;
   buffer->pitch_bytes = std::max(pitch_bytes, buffer->row_bytes);
   buffer->origin_bytes = origin_bytes;
-  buffer->storage = Storage::allocate(static_cast<std::size_t>(origin_bytes + buffer->rows * buffer->pitch_bytes));
+  buffer->storage = Storage::allocate(
+      static_cast<std::size_t>(origin_bytes + buffer->rows * buffer->pitch_bytes));
   Tensor tensor(buffer, type, sizes);
   from_numpy(tensor, data);
   return tensor;
@@ -355,9 +363,12 @@ Tensor tensor_from_bytes(nb::handle data, nb::handle dtype, const std::vector<st
 
 void bind_memory(nb::module_& module) {
   nb::class_<DynamicSlice>(module, "DynamicSlice")
-      .def("__init__", [](DynamicSlice* self, nb::object start, nb::handle size, nb::handle step) {
-        new (self) DynamicSlice{std::move(start), integer(size.ptr()), integer(step.ptr())};
-      }, "start"_a, "size"_a, "step"_a = 1)
+      .def(
+          "__init__",
+          [](DynamicSlice* self, nb::object start, nb::handle size, nb::handle step) {
+            new (self) DynamicSlice{std::move(start), integer(size.ptr()), integer(step.ptr())};
+          },
+          "start"_a, "size"_a, "step"_a = 1)
       .def_ro("start", &DynamicSlice::start)
       .def_ro("size", &DynamicSlice::size)
       .def_ro("step", &DynamicSlice::step);
@@ -369,9 +380,11 @@ void bind_memory(nb::module_& module) {
       .def_prop_ro("size", &Tensor::element_count)
       .def_prop_ro("itemsize", [](const Tensor& self) { return size_bytes(self.dtype()); })
       .def_prop_ro("offset", views::offset)
-      .def_prop_ro("strides", [](const Tensor& self) { return integer_tuple(views::strides(self)); })
+      .def_prop_ro("strides",
+                   [](const Tensor& self) { return integer_tuple(views::strides(self)); })
       .def_prop_ro("buffer", [](const Tensor& self) { return memory_object(*self.buffer()); })
-      .def_prop_ro("name", [](const Tensor& self) -> const std::string& { return self.buffer()->name; })
+      .def_prop_ro("name",
+                   [](const Tensor& self) -> const std::string& { return self.buffer()->name; })
       .def_prop_ro("buffer_id", [](const Tensor& self) { return self.buffer()->id; })
       .def("is_contiguous", views::is_contiguous)
       .def("is_indirect", [](const Tensor& self) { return self.indirection() != nullptr; })
@@ -384,35 +397,51 @@ void bind_memory(nb::module_& module) {
       .def("broadcast", views::broadcast, "dim"_a, "size"_a)
       .def("expand_dim", views::expand_dim, "dim"_a)
       .def("squeeze_dim", views::squeeze_dim, "dim"_a)
-      .def("reshape", [](const Tensor& self, nb::handle sizes) {
-        return views::reshape(self, integers(sizes, "shape").span());
-      }, "shape"_a)
-      .def("reshape_dim", [](const Tensor& self, int dim, nb::handle sizes) {
-        return views::reshape_dim(self, dim, integers(sizes, "shape").span());
-      }, "dim"_a, "shape"_a)
+      .def(
+          "reshape",
+          [](const Tensor& self, nb::handle sizes) {
+            return views::reshape(self, integers(sizes, "shape").span());
+          },
+          "shape"_a)
+      .def(
+          "reshape_dim",
+          [](const Tensor& self, int dim, nb::handle sizes) {
+            return views::reshape_dim(self, dim, integers(sizes, "shape").span());
+          },
+          "dim"_a, "shape"_a)
       .def("flatten_dims", views::flatten_dims, "start_dim"_a, "end_dim"_a)
       .def("rearrange", rearrange, "src_pattern"_a, "dst_pattern"_a, "fixed_sizes"_a = nb::none())
-      .def("view", [](const Tensor& self, nb::handle dtype) { return views::view(self, dtype_from(dtype)); }, "dtype"_a)
-      .def("reinterpret_cast", [](const Tensor& self, nb::handle dtype) {
-        return views::view(self, dtype_from(dtype));
-      }, "dtype"_a)
+      .def(
+          "view",
+          [](const Tensor& self, nb::handle dtype) { return views::view(self, dtype_from(dtype)); },
+          "dtype"_a)
+      .def(
+          "reinterpret_cast",
+          [](const Tensor& self, nb::handle dtype) { return views::view(self, dtype_from(dtype)); },
+          "dtype"_a)
       .def("ap", ap, "pattern"_a, "offset"_a = nb::none(), "scalar_offset"_a = nb::none(),
            "vector_offset"_a = nb::none(), "indirect_dim"_a = 0, "dtype"_a = nb::none())
       .def("indirect", views::indirect, "index"_a, "num_elem"_a = nb::none())
       .def("is_written", is_written)
-      .def("same_buffer", [](const Tensor& self, const Tensor& other) { return self.buffer() == other.buffer(); },
-           "other"_a)
+      .def(
+          "same_buffer",
+          [](const Tensor& self, const Tensor& other) { return self.buffer() == other.buffer(); },
+          "other"_a)
       .def("__repr__", &Tensor::describe);
 
   module.def("to_numpy", to_numpy, "tensor"_a);
   module.def("from_numpy", from_numpy, "tensor"_a, "data"_a);
-  module.def("tensor_from_bytes", tensor_from_bytes, "data"_a, "dtype"_a, "shape"_a, "space"_a = "hbm",
-             "pitch_bytes"_a = 0, "origin_bytes"_a = 0);
-  module.def("overlaps", [](const Tensor& a, const Tensor& b) { return share_bytes(a, b); }, "a"_a, "b"_a,
-             "Do two views share a byte? True when in doubt.");
-  module.def("covers", [](const Tensor& outer, const Tensor& inner) {
-    return outer.buffer() == inner.buffer() && covers(region_of(outer), region_of(inner));
-  }, "outer"_a, "inner"_a, "Does `outer` hold every byte of `inner`? False when in doubt.");
+  module.def("tensor_from_bytes", tensor_from_bytes, "data"_a, "dtype"_a, "shape"_a,
+             "space"_a = "hbm", "pitch_bytes"_a = 0, "origin_bytes"_a = 0);
+  module.def(
+      "overlaps", [](const Tensor& a, const Tensor& b) { return share_bytes(a, b); }, "a"_a, "b"_a,
+      "Do two views share a byte? True when in doubt.");
+  module.def(
+      "covers",
+      [](const Tensor& outer, const Tensor& inner) {
+        return outer.buffer() == inner.buffer() && covers(region_of(outer), region_of(inner));
+      },
+      "outer"_a, "inner"_a, "Does `outer` hold every byte of `inner`? False when in doubt.");
 }
 
 }  // namespace trena::bindings

@@ -1,4 +1,5 @@
-// Casts between element types as the device does them, on plain bytes: for tests and for host arrays.
+// Casts between element types as the device does them, on plain bytes: for tests and for host
+// arrays.
 #include "bindings.h"
 #include "objects.h"
 #include "trena/number/convert.h"
@@ -18,8 +19,8 @@ nb::object cast_bytes(nb::handle data, nb::handle source, nb::handle destination
     throw nb::python_error();
   }
   const auto count = static_cast<std::size_t>(view.len) / size_bytes(from);
-  nb::object result =
-      nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * size_bytes(to))));
+  nb::object result = nb::steal(
+      PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * size_bytes(to))));
   cast(from, static_cast<const std::byte*>(view.buf), to,
        reinterpret_cast<std::byte*>(PyByteArray_AS_STRING(result.ptr())), count);
   PyBuffer_Release(&view);

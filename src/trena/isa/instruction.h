@@ -42,9 +42,15 @@ struct Access {
 
 class AccessList {
  public:
-  void read(const Tensor& tensor) { accesses_.push_back({&tensor, AccessKind::kRead}); }
-  void write(const Tensor& tensor) { accesses_.push_back({&tensor, AccessKind::kWrite}); }
-  void add(const Tensor& tensor, AccessKind kind) { accesses_.push_back({&tensor, kind}); }
+  void read(const Tensor& tensor) { add(tensor, AccessKind::kRead); }
+  void write(const Tensor& tensor) { add(tensor, AccessKind::kWrite); }
+  // An operand with a run-time address reads its index as well.
+  void add(const Tensor& tensor, AccessKind kind) {
+    accesses_.push_back({&tensor, kind});
+    if (tensor.indirection() != nullptr && tensor.indirection()->index) {
+      accesses_.push_back({&*tensor.indirection()->index, AccessKind::kRead});
+    }
+  }
   // A number needs no access; a [P, 1] tensor is read.
   void read(const std::variant<double, Tensor>& operand) {
     if (const auto* tensor = std::get_if<Tensor>(&operand)) {

@@ -97,7 +97,9 @@ class Digits {
   }
 
   std::int64_t quotient_first() const { return quotient_; }
-  std::int64_t quotient_last(std::int64_t level) const { return quotient_ + (pending_ == 0 ? 0 : pending_ / level); }
+  std::int64_t quotient_last(std::int64_t level) const {
+    return quotient_ + (pending_ == 0 ? 0 : pending_ / level);
+  }
   std::int64_t remainder_first() const { return remainder_; }
   std::int64_t remainder_last() const { return remainder_ + low_ - 1; }
   // What no level has split off.
@@ -122,7 +124,8 @@ class Digits {
 
 // The largest stride of either region below `level`; the pitch of the rows counts too. 0: none.
 std::int64_t next_level(const Region& a, const Region& b, std::int64_t level) {
-  std::int64_t next = std::max(a.pitch_bytes < level ? a.pitch_bytes : 0, b.pitch_bytes < level ? b.pitch_bytes : 0);
+  std::int64_t next = std::max(a.pitch_bytes < level ? a.pitch_bytes : 0,
+                               b.pitch_bytes < level ? b.pitch_bytes : 0);
   for (const Region* region : {&a, &b}) {
     for (int axis = 0; axis < region->rank; ++axis) {
       if (region->dims[axis].stride_bytes < level) {
@@ -155,12 +158,14 @@ void set_box(Region& region, std::int64_t pitch) {
   region.byte_last = pitch - 1;
 }
 
-// Of the array for a window, of the buffer otherwise. (Without values a buffer has no origin, but it has an address.)
+// Of the array for a window, of the buffer otherwise. (Without values a buffer has no origin, but
+// it has an address.)
 Region absolute_region(const Tensor& tensor) {
   Region region = region_of(tensor);
   const Buffer& buffer = *tensor.buffer();
   if (buffer.address) {
-    region.offset_bytes += buffer.address->partition * buffer.pitch_bytes + buffer.address->offset_bytes;
+    region.offset_bytes +=
+        buffer.address->partition * buffer.pitch_bytes + buffer.address->offset_bytes;
   }
   return region;
 }
@@ -199,12 +204,14 @@ Region region_of(const Tensor& tensor) {
 }
 
 bool overlaps(const Region& a, const Region& b) {
-  if (apart(a.offset_bytes, a.offset_bytes + a.reach_bytes - 1, b.offset_bytes, b.offset_bytes + b.reach_bytes - 1)) {
+  if (apart(a.offset_bytes, a.offset_bytes + a.reach_bytes - 1, b.offset_bytes,
+            b.offset_bytes + b.reach_bytes - 1)) {
     return false;
   }
   Digits digits_a(a);
   Digits digits_b(b);
-  for (std::int64_t level = next_level(a, b, kTopLevel); level > 0; level = next_level(a, b, level)) {
+  for (std::int64_t level = next_level(a, b, kTopLevel); level > 0;
+       level = next_level(a, b, level)) {
     const bool split_a = digits_a.split(level);
     const bool split_b = digits_b.split(level);
     if (!split_a || !split_b) {
@@ -217,7 +224,8 @@ bool overlaps(const Region& a, const Region& b) {
     digits_a.descend();
     digits_b.descend();
   }
-  return !apart(digits_a.byte_first(), digits_a.byte_last(), digits_b.byte_first(), digits_b.byte_last());
+  return !apart(digits_a.byte_first(), digits_a.byte_last(), digits_b.byte_first(),
+                digits_b.byte_last());
 }
 
 bool covers(const Region& outer, const Region& inner) {
@@ -233,7 +241,8 @@ bool covers(const Region& outer, const Region& inner) {
     if (!split_outer || !split_inner) {
       continue;
     }
-    if (!digits_outer.fills_quotients(level) || digits_inner.quotient_first() < digits_outer.quotient_first() ||
+    if (!digits_outer.fills_quotients(level) ||
+        digits_inner.quotient_first() < digits_outer.quotient_first() ||
         digits_inner.quotient_last(level) > digits_outer.quotient_last(level)) {
       return false;
     }
@@ -255,7 +264,8 @@ bool share_bytes(const Tensor& a, const Tensor& b) {
     return overlaps(region_of(a), region_of(b));
   }
   if (buffer_a.address && buffer_b.address) {
-    const bool same_array = buffer_a.space == buffer_b.space && buffer_a.storage == buffer_b.storage;
+    const bool same_array =
+        buffer_a.space == buffer_b.space && buffer_a.storage == buffer_b.storage;
     return same_array && overlaps(absolute_region(a), absolute_region(b));
   }
   return share_host_memory(buffer_a, buffer_b);

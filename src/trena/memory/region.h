@@ -1,9 +1,10 @@
 // Which bytes of its buffer a view touches, well enough to say whether two views overlap.
 //
-// A view is runs of bytes at an offset plus multiples of strides. Two views are compared digit by digit: each stride
-// of either is a level, an address is read as (address / level, address % level, …), and a view covers an interval of
-// digits at each level as long as the lower ones never carry. That is exact for tiles, columns, every k-th element and
-// rectangles of an N-dimensional tensor, and errs on the safe side elsewhere.
+// A view is runs of bytes at an offset plus multiples of strides. Two views are compared digit by
+// digit: each stride of either is a level, an address is read as (address / level, address % level,
+// …), and a view covers an interval of digits at each level as long as the lower ones never carry.
+// That is exact for tiles, columns, every k-th element and rectangles of an N-dimensional tensor,
+// and errs on the safe side elsewhere.
 #pragma once
 
 #include <array>
@@ -14,14 +15,15 @@
 namespace trena {
 
 struct Region {
-  // The smallest box of rows (partitions on the chip, rows of the last dimension in HBM) × bytes inside each row. Both
-  // ends are inclusive.
+  // The smallest box of rows (partitions on the chip, rows of the last dimension in HBM) × bytes
+  // inside each row. Both ends are inclusive.
   std::int64_t row_first = 0;
   std::int64_t row_last = 0;
   std::int64_t byte_first = 0;
   std::int64_t byte_last = 0;
 
-  // The runs. Strides are positive, larger than the run and in descending order: what was contiguous is in the run.
+  // The runs. Strides are positive, larger than the run and in descending order: what was
+  // contiguous is in the run.
   static constexpr int kMaxRank = 5;
   std::int64_t offset_bytes = 0;
   std::int64_t run_bytes = 0;
@@ -32,19 +34,21 @@ struct Region {
   bool exact = true;  // false: touches at most these bytes
 };
 
-// Bytes count from the start of the buffer. An indirect view stands for everything that its index can choose.
+// Bytes count from the start of the buffer. An indirect view stands for everything that its index
+// can choose.
 Region region_of(const Tensor& tensor);
 
-// Do they share a byte? True when in doubt. Views of different buffers never overlap here, whatever addresses they
-// have.
+// Do they share a byte? True when in doubt. Views of different buffers never overlap here, whatever
+// addresses they have.
 bool overlaps(const Tensor& a, const Tensor& b);
 bool overlaps(const Region& a, const Region& b);
 
 // Does `outer` touch every byte of `inner`? False when in doubt.
 bool covers(const Region& outer, const Region& inner);
 
-// Overlap of bytes whatever the buffer: also windows on one SBUF or PSUM array that the kernel placed by address, and
-// arguments that share memory of the caller. (check/ compares this with the order of the program.)
+// Overlap of bytes whatever the buffer: also windows on one SBUF or PSUM array that the kernel
+// placed by address, and arguments that share memory of the caller. (check/ compares this with the
+// order of the program.)
 bool share_bytes(const Tensor& a, const Tensor& b);
 
 }  // namespace trena

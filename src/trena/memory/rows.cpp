@@ -117,7 +117,8 @@ void for_each_packed(const Tensor& tensor, Fn&& fn) {
     return;
   }
   if (indirection->kind == Indirection::Kind::kColumns) {
-    throw_not_modelled("reading " + tensor.describe() + " through tensor indirection outside an instruction");
+    throw_not_modelled("reading " + tensor.describe() +
+                       " through tensor indirection outside an instruction");
   }
   for (std::int64_t row = 0; row < tensor.size(0); ++row) {
     const Tensor view = views::gathered_row(tensor, row);
@@ -156,7 +157,9 @@ bool is_written(const Tensor& tensor) {
   }
   bool all = true;
   for_each_direct(tensor, [&](const Tensor& view) {
-    for_each_run(view, [&](std::size_t offset, std::size_t length) { all = all && written.covers(offset, length); });
+    for_each_run(view, [&](std::size_t offset, std::size_t length) {
+      all = all && written.covers(offset, length);
+    });
   });
   return all;
 }
@@ -167,7 +170,8 @@ void mark_written(const Tensor& tensor) {
     return;
   }
   for_each_direct(tensor, [&](const Tensor& view) {
-    for_each_run(view, [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
+    for_each_run(view,
+                 [&](std::size_t offset, std::size_t length) { written.mark(offset, length); });
   });
 }
 

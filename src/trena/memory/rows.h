@@ -24,8 +24,8 @@ void write_row(const Tensor& tensor, std::int64_t partition, const float* values
 void read_row_bits(const Tensor& tensor, std::int64_t partition, std::byte* out);
 void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byte* bits);
 
-// The bits of the whole tensor, packed in row-major order: size_bytes() bytes. Rows of a vector-indirect view come
-// through its index. `not-modelled` in a program without values.
+// The bits of the whole tensor, packed in row-major order: size_bytes() bytes. Rows of a
+// vector-indirect view come through its index. `not-modelled` in a program without values.
 void read_bits(const Tensor& tensor, std::byte* out);
 void write_bits(const Tensor& tensor, const std::byte* bits);
 
@@ -71,8 +71,9 @@ void for_each_run(const Tensor& tensor, Fn&& fn) {
   }
 }
 
-// Were all bytes of the view written? Marks them written. Of an indirect view: the rows its index names (those
-// outside the tensor touch nothing), or for v4's columns the whole free axis it chooses from.
+// Were all bytes of the view written? Marks them written. Of an indirect view: the rows its index
+// names (those outside the tensor touch nothing), or for v4's columns the whole free axis it
+// chooses from.
 bool is_written(const Tensor& tensor);
 void mark_written(const Tensor& tensor);
 

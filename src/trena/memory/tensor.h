@@ -94,18 +94,22 @@ class Tensor {
 };
 
 // A data-dependent address. Whoever executes an instruction reads the index when it runs:
-//   kScalar   `select(dim, tensor)`, `ap(scalar_offset=…)`: one index, already added to the view's offset when the
+//   kScalar   `select(dim, tensor)`, `ap(scalar_offset=…)`: one index, already added to the view's
+//   offset when the
 //             view was made. Only the order of events needs the tensor.
 //   kVector   `vector_select`, `ap(vector_offset=…)`: row i of the view is row index[i] of the base
 //             (views::gathered_row). The view's offset is that of base row 0.
-//   kColumns  `indirect`, v4: element i of a partition is at free offset index[i % G, i / G] of its group of G
-//             partitions (16 for vector, scalar and gpsimd, 32 for tensor); dimension 1 counts them.
+//   kColumns  `indirect`, v4: element i of a partition is at free offset index[i % G, i / G] of its
+//   group of G
+//             partitions (16 for vector, scalar and gpsimd, 32 for tensor); dimension 1 counts
+//             them.
 struct Indirection {
   enum class Kind : std::uint8_t { kScalar, kVector, kColumns };
   Kind kind = Kind::kVector;
   std::optional<Tensor> index;        // empty: the index came from a register
   std::int64_t row_stride_bytes = 0;  // kVector: of dimension 0 of the base tensor
-  std::int64_t row_count = 0;         // kVector: rows of the base tensor; kColumns: its elements per partition
+  std::int64_t row_count =
+      0;  // kVector: rows of the base tensor; kColumns: its elements per partition
 };
 
 }  // namespace trena

@@ -29,66 +29,83 @@ struct Shape {
   std::span<const Dim> span() const { return {dims.data(), static_cast<std::size_t>(rank)}; }
 };
 
-std::int64_t width(const Tensor& tensor) { return static_cast<std::int64_t>(size_bytes(tensor.dtype())); }
+std::int64_t width(const Tensor& tensor) {
+  return static_cast<std::int64_t>(size_bytes(tensor.dtype()));
+}
 
 bool gathers(const Tensor& tensor) {
   return tensor.indirection() && tensor.indirection()->kind == Indirection::Kind::kVector;
 }
 
-// ---- complaints ----------------------------------------------------------------------------------------
+// ---- complaints
+// ----------------------------------------------------------------------------------------
 
-[[noreturn]] void usage(std::string_view id, ErrorText text) { throw Error(ErrorKind::kUsage, id, std::move(text)); }
+[[noreturn]] void usage(std::string_view id, ErrorText text) {
+  throw Error(ErrorKind::kUsage, id, std::move(text));
+}
 [[noreturn]] void illegal(std::string_view id, ErrorText text) {
   throw Error(ErrorKind::kIllegal, id, std::move(text));
 }
 
-[[noreturn]] void throw_index(const Tensor& tensor, int axis, std::int64_t index, std::int64_t first) {
-  throw Error(ErrorKind::kBounds, "out-of-bounds",
-              {.rule = "an index stays inside its dimension",
-               .here = fmt::format("index {} of dimension {} of {}", index, axis, tensor.describe()),
-               .limit = fmt::format("{} to {}", first, tensor.size(axis) - 1)});
+[[noreturn]] void throw_index(const Tensor& tensor, int axis, std::int64_t index,
+                              std::int64_t first) {
+  throw Error(
+      ErrorKind::kBounds, "out-of-bounds",
+      {.rule = "an index stays inside its dimension",
+       .here = fmt::format("index {} of dimension {} of {}", index, axis, tensor.describe()),
+       .limit = fmt::format("{} to {}", first, tensor.size(axis) - 1)});
 }
 
-[[noreturn]] void throw_slice(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop) {
-  throw Error(ErrorKind::kBounds, "out-of-bounds",
-              {.rule = "a slice holds at least one element and stays inside its dimension (0 <= start < end <= "
-                       "size); nothing is clamped",
-               .here = fmt::format("slice {}:{} of dimension {} of {}", start, stop, axis, tensor.describe()),
-               .limit = fmt::format("0 to {}", tensor.size(axis)),
-               .fix = "bound the slice with min(end, tensor.shape[dim])"});
+[[noreturn]] void throw_slice(const Tensor& tensor, int axis, std::int64_t start,
+                              std::int64_t stop) {
+  throw Error(
+      ErrorKind::kBounds, "out-of-bounds",
+      {.rule =
+           "a slice holds at least one element and stays inside its dimension (0 <= start < end <= "
+           "size); nothing is clamped",
+       .here =
+           fmt::format("slice {}:{} of dimension {} of {}", start, stop, axis, tensor.describe()),
+       .limit = fmt::format("0 to {}", tensor.size(axis)),
+       .fix = "bound the slice with min(end, tensor.shape[dim])"});
 }
 
 [[noreturn]] void throw_step(const Tensor& tensor, int axis, std::int64_t step) {
-  usage("slice-step", {.rule = "a slice goes forward: its step is at least 1",
-                       .here = fmt::format("step {} on dimension {} of {}", step, axis, tensor.describe())});
+  usage("slice-step",
+        {.rule = "a slice goes forward: its step is at least 1",
+         .here = fmt::format("step {} on dimension {} of {}", step, axis, tensor.describe())});
 }
 
-[[noreturn]] void throw_partition_stride(const Tensor& tensor, std::string here, std::string limit) {
-  illegal("partition-stride",
-          {.rule = "an access reads consecutive partitions: there is no stride along the partition dimension "
-                   "(hw.md §1.5)",
-           .here = fmt::format("{} of {}", here, tensor.describe()),
-           .limit = std::move(limit)});
+[[noreturn]] void throw_partition_stride(const Tensor& tensor, std::string here,
+                                         std::string limit) {
+  illegal("partition-stride", {.rule = "an access reads consecutive partitions: there is no stride "
+                                       "along the partition dimension "
+                                       "(hw.md §1.5)",
+                               .here = fmt::format("{} of {}", here, tensor.describe()),
+                               .limit = std::move(limit)});
 }
 
-// Dimension 0 cannot take part in `operation`: partitions on the chip, gathered rows of an indirect view.
+// Dimension 0 cannot take part in `operation`: partitions on the chip, gathered rows of an indirect
+// view.
 void require_not_first(const Tensor& tensor, int dim, std::string_view operation) {
   if (dim != 0) {
     return;
   }
   if (tensor.on_chip()) {
-    illegal("partition-dim", {.rule = "the partition dimension stays first and whole: data moves between partitions "
-                                      "only by an instruction",
-                              .here = fmt::format("{} of dimension 0 of {}", operation, tensor.describe()),
-                              .fix = "act on the free dimensions, or move the data (nc_transpose, dma_copy)"});
+    illegal("partition-dim",
+            {.rule = "the partition dimension stays first and whole: data moves between partitions "
+                     "only by an instruction",
+             .here = fmt::format("{} of dimension 0 of {}", operation, tensor.describe()),
+             .fix = "act on the free dimensions, or move the data (nc_transpose, dma_copy)"});
   }
   if (gathers(tensor)) {
-    illegal("indirect-view", {.rule = "the gathered dimension of an indirect view stays first and whole",
-                              .here = fmt::format("{} of dimension 0 of {}", operation, tensor.describe())});
+    illegal("indirect-view",
+            {.rule = "the gathered dimension of an indirect view stays first and whole",
+             .here = fmt::format("{} of dimension 0 of {}", operation, tensor.describe())});
   }
 }
 
-// Views of a tensor-indirect operand do not exist: its columns are known only when the instruction runs.
+// Views of a tensor-indirect operand do not exist: its columns are known only when the instruction
+// runs.
 void require_viewable(const Tensor& tensor, std::string_view operation) {
   if (tensor.indirection() && tensor.indirection()->kind == Indirection::Kind::kColumns) {
     illegal("indirect-view", {.rule = "a tensor-indirect operand goes to an instruction as it is",
@@ -108,19 +125,24 @@ int resolve_axis(const Tensor& tensor, int dim, int limit) {
 }
 int resolve_axis(const Tensor& tensor, int dim) { return resolve_axis(tensor, dim, tensor.rank()); }
 
-// The chip keeps [partition, free]; HBM keeps one dimension. (Tensors made with fewer stay as they are.)
+// The chip keeps [partition, free]; HBM keeps one dimension. (Tensors made with fewer stay as they
+// are.)
 int least_rank(const Tensor& tensor) { return std::min(tensor.on_chip() ? 2 : 1, tensor.rank()); }
 
 void require_rank(const Tensor& tensor, int rank, std::string_view operation) {
   if (rank >= least_rank(tensor)) {
     return;
   }
-  illegal("least-rank", {.rule = "a tensor on the chip keeps a partition and a free dimension; one in HBM keeps one",
-                         .here = fmt::format("{} of {} would leave {} dimensions", operation, tensor.describe(), rank),
-                         .limit = fmt::format("at least {}", least_rank(tensor))});
+  illegal(
+      "least-rank",
+      {.rule = "a tensor on the chip keeps a partition and a free dimension; one in HBM keeps one",
+       .here =
+           fmt::format("{} of {} would leave {} dimensions", operation, tensor.describe(), rank),
+       .limit = fmt::format("at least {}", least_rank(tensor))});
 }
 
-// ---- elements and bytes --------------------------------------------------------------------------------
+// ---- elements and bytes
+// --------------------------------------------------------------------------------
 
 // The kernel counts elements of a dense tensor; a window on the chip has another pitch.
 std::int64_t partition_elements(const Tensor& tensor, DType dtype) {
@@ -135,7 +157,8 @@ std::int64_t stride_elements(const Tensor& tensor, int axis) {
   return bytes / width(tensor);
 }
 
-// Lowest and highest byte, relative to the first element, that dimensions from `first_axis` on reach.
+// Lowest and highest byte, relative to the first element, that dimensions from `first_axis` on
+// reach.
 struct Extent {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -149,12 +172,15 @@ Extent extent(std::span<const Dim> dims) {
   return reach;
 }
 
-// Does [offset, …] with these dimensions stay inside the buffer, and on the chip inside its partitions?
-bool inside(const Tensor& tensor, std::int64_t offset_bytes, std::span<const Dim> dims, std::int64_t element_bytes) {
+// Does [offset, …] with these dimensions stay inside the buffer, and on the chip inside its
+// partitions?
+bool inside(const Tensor& tensor, std::int64_t offset_bytes, std::span<const Dim> dims,
+            std::int64_t element_bytes) {
   const Buffer& buffer = *tensor.buffer();
   if (!buffer.on_chip()) {
     const Extent reach = extent(dims);
-    return offset_bytes + reach.low >= 0 && offset_bytes + reach.high + element_bytes <= buffer.size_bytes();
+    return offset_bytes + reach.low >= 0 &&
+           offset_bytes + reach.high + element_bytes <= buffer.size_bytes();
   }
   if (offset_bytes < 0) {
     return false;
@@ -166,13 +192,15 @@ bool inside(const Tensor& tensor, std::int64_t offset_bytes, std::span<const Dim
          free + reach.high + element_bytes <= buffer.row_bytes;
 }
 
-// ---- indexing ------------------------------------------------------------------------------------------
+// ---- indexing
+// ------------------------------------------------------------------------------------------
 
 std::shared_ptr<const Indirection> scalar_indirection(const Tensor& tensor, const Tensor* index) {
   if (tensor.indirection()) {
-    illegal("indirect-view", {.rule = "a view takes one run-time index: it cannot be made indirect again",
-                              .here = fmt::format("a second run-time index for {}", tensor.describe()),
-                              .fix = "guard with is_indirect()"});
+    illegal("indirect-view",
+            {.rule = "a view takes one run-time index: it cannot be made indirect again",
+             .here = fmt::format("a second run-time index for {}", tensor.describe()),
+             .fix = "guard with is_indirect()"});
   }
   auto indirection = std::make_shared<Indirection>();
   indirection->kind = Indirection::Kind::kScalar;
@@ -182,11 +210,13 @@ std::shared_ptr<const Indirection> scalar_indirection(const Tensor& tensor, cons
   return indirection;
 }
 
-std::int64_t wrap(std::int64_t index, std::int64_t size) { return index < 0 ? index + size : index; }
+std::int64_t wrap(std::int64_t index, std::int64_t size) {
+  return index < 0 ? index + size : index;
+}
 
 // Adds one sliced dimension to `result` and returns the bytes to its first element.
-std::int64_t push_slice(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop, std::int64_t step,
-                        Shape& result) {
+std::int64_t push_slice(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop,
+                        std::int64_t step, Shape& result) {
   const Dim& dim = tensor.dim(axis);
   if (step < 1) {
     throw_step(tensor, axis, step);
@@ -206,7 +236,8 @@ std::int64_t push_slice(const Tensor& tensor, int axis, std::int64_t start, std:
   return start * dim.stride_bytes;
 }
 
-std::int64_t push_window(const Tensor& tensor, int axis, const Index& index, std::int64_t start, Shape& result) {
+std::int64_t push_window(const Tensor& tensor, int axis, const Index& index, std::int64_t start,
+                         Shape& result) {
   if (index.step < 1) {
     throw_step(tensor, axis, index.step);
   }
@@ -232,8 +263,9 @@ int count_axes(const Tensor& tensor, std::span<const Index> indices) {
     (index.kind == Index::Kind::kEllipsis ? ellipses : axes) += 1;
   }
   if (ellipses > 1) {
-    usage("too-many-indices", {.rule = "an index has at most one ellipsis",
-                               .here = fmt::format("{} ellipses for {}", ellipses, tensor.describe())});
+    usage("too-many-indices",
+          {.rule = "an index has at most one ellipsis",
+           .here = fmt::format("{} ellipses for {}", ellipses, tensor.describe())});
   }
   if (axes > tensor.rank()) {
     usage("too-many-indices", {.rule = "an index has at most one entry for each dimension",
@@ -254,7 +286,8 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
   std::int64_t offset = tensor.offset_bytes();
   int axis = 0;
   const auto run_time_index = [&](const Tensor& value) {
-    const Tensor plain = indirection && !tensor.indirection() ? tensor.with_indirection(indirection) : tensor;
+    const Tensor plain =
+        indirection && !tensor.indirection() ? tensor.with_indirection(indirection) : tensor;
     indirection = scalar_indirection(plain, &value);
     return scalar_value(value, "an index");
   };
@@ -286,7 +319,8 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
         break;
       }
       case Index::Kind::kWindow: {
-        const std::int64_t start = index.value != nullptr ? run_time_index(*index.value) : index.start;
+        const std::int64_t start =
+            index.value != nullptr ? run_time_index(*index.value) : index.start;
         offset += push_window(tensor, axis, index, start, result);
         ++axis;
         break;
@@ -304,10 +338,12 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
   if (result.rank < least_rank(tensor)) {  // the last dimension stays, with size 1
     result.push(dropped);
   }
-  return tensor.with(tensor.dtype(), offset, result.span()).with_indirection(std::move(indirection));
+  return tensor.with(tensor.dtype(), offset, result.span())
+      .with_indirection(std::move(indirection));
 }
 
-Tensor slice(const Tensor& tensor, int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+Tensor slice(const Tensor& tensor, int dim, std::int64_t start, std::int64_t end,
+             std::int64_t step) {
   require_viewable(tensor, "a slice");
   const int axis = resolve_axis(tensor, dim);
   Shape result;
@@ -343,11 +379,14 @@ Tensor select(const Tensor& tensor, int dim, const ScalarOffset& index) {
   require_viewable(tensor, "a run-time select");
   require_not_first(tensor, axis, "a run-time select");
   std::shared_ptr<const Indirection> indirection = scalar_indirection(tensor, index.tensor);
-  const std::int64_t value = index.tensor != nullptr ? scalar_value(*index.tensor, "index") : index.value;
-  return drop_axis(tensor, axis, checked_index(tensor, axis, value, 0)).with_indirection(std::move(indirection));
+  const std::int64_t value =
+      index.tensor != nullptr ? scalar_value(*index.tensor, "index") : index.value;
+  return drop_axis(tensor, axis, checked_index(tensor, axis, value, 0))
+      .with_indirection(std::move(indirection));
 }
 
-// ---- shapes --------------------------------------------------------------------------------------------
+// ---- shapes
+// --------------------------------------------------------------------------------------------
 
 Tensor permute(const Tensor& tensor, std::span<const int> dims) {
   require_viewable(tensor, "permute");
@@ -367,9 +406,10 @@ Tensor permute(const Tensor& tensor, std::span<const int> dims) {
     result.push(tensor.dim(axis));
   }
   if (!valid) {
-    usage("permute-dims", {.rule = "permute names every dimension once",
-                           .here = fmt::format("dims ({}) for {}", fmt::join(dims, ", "), tensor.describe()),
-                           .limit = fmt::format("a permutation of 0 to {}", tensor.rank() - 1)});
+    usage("permute-dims",
+          {.rule = "permute names every dimension once",
+           .here = fmt::format("dims ({}) for {}", fmt::join(dims, ", "), tensor.describe()),
+           .limit = fmt::format("a permutation of 0 to {}", tensor.rank() - 1)});
   }
   return tensor.with(tensor.dtype(), tensor.offset_bytes(), result.span());
 }
@@ -379,8 +419,9 @@ Tensor broadcast(const Tensor& tensor, int dim, std::int64_t size) {
   const int axis = resolve_axis(tensor, dim);
   require_not_first(tensor, axis, "broadcast");
   if (tensor.size(axis) != 1 || size < 1) {
-    usage("broadcast-size", {.rule = "broadcast repeats a dimension of size 1 at least once",
-                             .here = fmt::format("dimension {} of {} to {}", dim, tensor.describe(), size)});
+    usage("broadcast-size",
+          {.rule = "broadcast repeats a dimension of size 1 at least once",
+           .here = fmt::format("dimension {} of {} to {}", dim, tensor.describe(), size)});
   }
   Shape result;
   for (int other = 0; other < tensor.rank(); ++other) {
@@ -428,7 +469,8 @@ Tensor squeeze_dim(const Tensor& tensor, int dim) {
 namespace {
 
 // Sizes with the -1 replaced, or nothing when they do not multiply to `count`.
-std::optional<std::vector<std::int64_t>> infer(std::span<const std::int64_t> shape, std::int64_t count) {
+std::optional<std::vector<std::int64_t>> infer(std::span<const std::int64_t> shape,
+                                               std::int64_t count) {
   std::vector<std::int64_t> sizes(shape.begin(), shape.end());
   std::int64_t known = 1;
   std::int64_t* missing = nullptr;
@@ -451,7 +493,8 @@ std::optional<std::vector<std::int64_t>> infer(std::span<const std::int64_t> sha
   return known == count ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
-// The given dimensions under new sizes of the same product, or nothing when a new dimension would need two strides.
+// The given dimensions under new sizes of the same product, or nothing when a new dimension would
+// need two strides.
 std::optional<Shape> restride(std::span<const Dim> from, std::span<const std::int64_t> sizes,
                               std::int64_t element_bytes) {
   std::array<Dim, Tensor::kMaxRank> old;
@@ -493,17 +536,20 @@ std::optional<Shape> restride(std::span<const Dim> from, std::span<const std::in
   return result;
 }
 
-[[noreturn]] void throw_reshape_size(const Tensor& tensor, std::span<const std::int64_t> shape, std::int64_t count) {
-  usage("reshape-size", {.rule = "a reshape keeps the number of elements; one size may be -1",
-                         .here = fmt::format("({}) for {}", fmt::join(shape, ", "), tensor.describe()),
-                         .limit = fmt::format("sizes that multiply to {}", count)});
+[[noreturn]] void throw_reshape_size(const Tensor& tensor, std::span<const std::int64_t> shape,
+                                     std::int64_t count) {
+  usage("reshape-size",
+        {.rule = "a reshape keeps the number of elements; one size may be -1",
+         .here = fmt::format("({}) for {}", fmt::join(shape, ", "), tensor.describe()),
+         .limit = fmt::format("sizes that multiply to {}", count)});
 }
 
 [[noreturn]] void throw_reshape_layout(const Tensor& tensor, std::string_view operation) {
-  illegal("reshape-layout", {.rule = "a reshape is a view: elements of one new dimension lie one stride apart",
-                             .here = fmt::format("{} of {} with strides ({})", operation, tensor.describe(),
-                                                 fmt::join(strides(tensor), ", ")),
-                             .fix = "copy into a contiguous tensor first, or reshape before slicing and permuting"});
+  illegal("reshape-layout",
+          {.rule = "a reshape is a view: elements of one new dimension lie one stride apart",
+           .here = fmt::format("{} of {} with strides ({})", operation, tensor.describe(),
+                               fmt::join(strides(tensor), ", ")),
+           .fix = "copy into a contiguous tensor first, or reshape before slicing and permuting"});
 }
 
 }  // namespace
@@ -604,17 +650,19 @@ Tensor flatten_dims(const Tensor& tensor, int start_dim, int end_dim) {
 namespace {
 
 [[noreturn]] void throw_view_dtype(const Tensor& tensor, DType dtype, std::string_view reason) {
-  illegal("view-dtype", {.rule = "another dtype is another way to read the same contiguous bytes",
-                         .here = fmt::format("view of {} as {}: {}", tensor.describe(), name(dtype), reason)});
+  illegal("view-dtype",
+          {.rule = "another dtype is another way to read the same contiguous bytes",
+           .here = fmt::format("view of {} as {}: {}", tensor.describe(), name(dtype), reason)});
 }
 
 }  // namespace
 
 Tensor view(const Tensor& tensor, DType dtype) {
   if (tensor.indirection()) {
-    illegal("indirect-view", {.rule = "an indirect view keeps its dtype",
-                              .here = fmt::format("view of {} as {}", tensor.describe(), name(dtype)),
-                              .fix = "take view(dtype) before the run-time index"});
+    illegal("indirect-view",
+            {.rule = "an indirect view keeps its dtype",
+             .here = fmt::format("view of {} as {}", tensor.describe(), name(dtype)),
+             .fix = "take view(dtype) before the run-time index"});
   }
   const std::int64_t from = width(tensor);
   const auto to = static_cast<std::int64_t>(size_bytes(dtype));
@@ -634,10 +682,13 @@ Tensor view(const Tensor& tensor, DType dtype) {
     throw_view_dtype(tensor, dtype, "its last dimension is not contiguous");
   }
   if (last.size * from % to != 0) {
-    throw_view_dtype(tensor, dtype, fmt::format("its last dimension has {} bytes, no multiple of {}", last.size * from, to));
+    throw_view_dtype(
+        tensor, dtype,
+        fmt::format("its last dimension has {} bytes, no multiple of {}", last.size * from, to));
   }
-  const std::int64_t origin =
-      tensor.on_chip() ? tensor.offset_bytes() % tensor.buffer()->pitch_bytes : tensor.offset_bytes();
+  const std::int64_t origin = tensor.on_chip()
+                                  ? tensor.offset_bytes() % tensor.buffer()->pitch_bytes
+                                  : tensor.offset_bytes();
   bool aligned = origin % to == 0 && (!tensor.on_chip() || tensor.buffer()->row_bytes % to == 0);
   last = {last.size * from / to, to};
   for (int axis = tensor.on_chip() ? 1 : 0; axis < result.rank; ++axis) {
@@ -645,21 +696,24 @@ Tensor view(const Tensor& tensor, DType dtype) {
     aligned = aligned && (dim.size == 1 || dim.stride_bytes % to == 0);
   }
   if (!aligned) {
-    throw_view_dtype(tensor, dtype, fmt::format("its rows do not start at multiples of {} bytes", to));
+    throw_view_dtype(tensor, dtype,
+                     fmt::format("its rows do not start at multiples of {} bytes", to));
   }
   return tensor.with(dtype, tensor.offset_bytes(), result.span());
 }
 
-// ---- rearrange -----------------------------------------------------------------------------------------
+// ---- rearrange
+// -----------------------------------------------------------------------------------------
 
 namespace {
 
 using FixedSizes = std::span<const std::pair<std::string, std::int64_t>>;
 
 [[noreturn]] void throw_rearrange(const Tensor& tensor, std::string here) {
-  usage("rearrange-pattern", {.rule = "both patterns of rearrange name the same dimensions once; each group has at "
-                                      "most one size that fixed_sizes does not give",
-                              .here = fmt::format("{} for {}", here, tensor.describe())});
+  usage("rearrange-pattern",
+        {.rule = "both patterns of rearrange name the same dimensions once; each group has at "
+                 "most one size that fixed_sizes does not give",
+         .here = fmt::format("{} for {}", here, tensor.describe())});
 }
 
 std::vector<std::int64_t> group_sizes(const Group& group, FixedSizes fixed_sizes) {
@@ -673,14 +727,16 @@ std::vector<std::int64_t> group_sizes(const Group& group, FixedSizes fixed_sizes
 }
 
 // Splits every group of the source pattern; `names` becomes the flat list of dimension names.
-Tensor split_groups(const Tensor& tensor, std::span<const Group> source, FixedSizes fixed_sizes, Group& names) {
+Tensor split_groups(const Tensor& tensor, std::span<const Group> source, FixedSizes fixed_sizes,
+                    Group& names) {
   Tensor split = tensor;
   for (const Group& group : source) {
     const int axis = static_cast<int>(names.size());
     const std::vector<std::int64_t> sizes = group_sizes(group, fixed_sizes);
     if (!infer(sizes, split.size(axis))) {
-      throw_rearrange(tensor, fmt::format("({}) with sizes ({}) for dimension of size {}", fmt::join(group, " "),
-                                          fmt::join(sizes, ", "), split.size(axis)));
+      throw_rearrange(tensor,
+                      fmt::format("({}) with sizes ({}) for dimension of size {}",
+                                  fmt::join(group, " "), fmt::join(sizes, ", "), split.size(axis)));
     }
     split = reshape_dim(split, axis, sizes);
     names.insert(names.end(), group.begin(), group.end());
@@ -690,8 +746,8 @@ Tensor split_groups(const Tensor& tensor, std::span<const Group> source, FixedSi
 
 }  // namespace
 
-Tensor rearrange(const Tensor& tensor, std::span<const Group> source, std::span<const Group> destination,
-                 FixedSizes fixed_sizes) {
+Tensor rearrange(const Tensor& tensor, std::span<const Group> source,
+                 std::span<const Group> destination, FixedSizes fixed_sizes) {
   if (static_cast<int>(source.size()) != tensor.rank()) {
     throw_rearrange(tensor, fmt::format("a source pattern of {} dimensions", source.size()));
   }
@@ -709,8 +765,10 @@ Tensor rearrange(const Tensor& tensor, std::span<const Group> source, std::span<
   }
   Group sorted = names;
   std::sort(sorted.begin(), sorted.end());
-  if (order.size() != names.size() || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    throw_rearrange(tensor, fmt::format("{} names in the source, {} in the destination", names.size(), order.size()));
+  if (order.size() != names.size() ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    throw_rearrange(tensor, fmt::format("{} names in the source, {} in the destination",
+                                        names.size(), order.size()));
   }
   result = permute(result, order);
   int axis = 0;
@@ -725,7 +783,8 @@ Tensor rearrange(const Tensor& tensor, std::span<const Group> source, std::span<
   return result;
 }
 
-// ---- access patterns -----------------------------------------------------------------------------------
+// ---- access patterns
+// -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -737,9 +796,10 @@ void require_pattern(const Tensor& tensor, const ApRequest& request) {
     valid = valid && step.count >= 1;
   }
   if (!valid) {
-    usage("ap-pattern", {.rule = "an access pattern is a list of [stride, count] pairs, outermost first",
-                         .here = fmt::format("{} pairs for {}", request.pattern.size(), tensor.describe()),
-                         .limit = fmt::format("{} to {} pairs with counts of at least 1", least, kMaxDims)});
+    usage("ap-pattern",
+          {.rule = "an access pattern is a list of [stride, count] pairs, outermost first",
+           .here = fmt::format("{} pairs for {}", request.pattern.size(), tensor.describe()),
+           .limit = fmt::format("{} to {} pairs with counts of at least 1", least, kMaxDims)});
   }
 }
 
@@ -750,7 +810,8 @@ std::int64_t element_to_bytes(const Tensor& tensor, std::int64_t element, DType 
     return element * element_bytes;
   }
   const std::int64_t per_partition = partition_elements(tensor, dtype);
-  return element / per_partition * tensor.buffer()->pitch_bytes + element % per_partition * element_bytes;
+  return element / per_partition * tensor.buffer()->pitch_bytes +
+         element % per_partition * element_bytes;
 }
 
 std::int64_t offset_elements(const Tensor& tensor, DType dtype) {
@@ -763,17 +824,18 @@ std::int64_t offset_elements(const Tensor& tensor, DType dtype) {
   return bytes / pitch * partition_elements(tensor, dtype) + bytes % pitch / element_bytes;
 }
 
-[[noreturn]] void throw_ap_bounds(const Tensor& tensor, const ApRequest& request, std::int64_t offset_element,
-                                  std::int64_t limit) {
+[[noreturn]] void throw_ap_bounds(const Tensor& tensor, const ApRequest& request,
+                                  std::int64_t offset_element, std::int64_t limit) {
   std::vector<std::string> steps;
   for (const Step& step : request.pattern) {
     steps.push_back(fmt::format("[{}, {}]", step.stride, step.count));
   }
-  throw Error(ErrorKind::kBounds, "out-of-bounds",
-              {.rule = "an access pattern stays inside its tensor, on the chip inside each partition",
-               .here = fmt::format("pattern [{}] from element {} of {}", fmt::join(steps, ", "), offset_element,
-                                   tensor.describe()),
-               .limit = fmt::format("{} elements{}", limit, tensor.on_chip() ? " per partition" : "")});
+  throw Error(
+      ErrorKind::kBounds, "out-of-bounds",
+      {.rule = "an access pattern stays inside its tensor, on the chip inside each partition",
+       .here = fmt::format("pattern [{}] from element {} of {}", fmt::join(steps, ", "),
+                           offset_element, tensor.describe()),
+       .limit = fmt::format("{} elements{}", limit, tensor.on_chip() ? " per partition" : "")});
 }
 
 Shape ap_dims(const Tensor& tensor, const ApRequest& request, DType dtype) {
@@ -787,24 +849,28 @@ Shape ap_dims(const Tensor& tensor, const ApRequest& request, DType dtype) {
   }
   const std::int64_t per_partition = partition_elements(tensor, dtype);
   if (request.pattern[0].stride != per_partition && request.pattern[0].count != 1) {
-    throw_partition_stride(tensor, fmt::format("first pair [{}, {}]", request.pattern[0].stride, request.pattern[0].count),
-                           fmt::format("stride {}, the elements in one partition", per_partition));
+    throw_partition_stride(
+        tensor,
+        fmt::format("first pair [{}, {}]", request.pattern[0].stride, request.pattern[0].count),
+        fmt::format("stride {}, the elements in one partition", per_partition));
   }
   dims.dims[0].stride_bytes = tensor.buffer()->pitch_bytes;
   return dims;
 }
 
 void require_integer_tensor(const Tensor& tensor, std::string_view role, bool column) {
-  const bool shaped = column ? tensor.on_chip() && tensor.free_size() == 1 : tensor.element_count() == 1;
+  const bool shaped = column ? tensor.space() == Space::kSbuf : tensor.element_count() == 1;
   if (shaped && info(tensor.dtype()).is_integer) {
     return;
   }
-  usage("indirect-offset", {.rule = column ? "a vector offset is an integer tensor (P, 1) in SBUF"
-                                           : "a run-time index is one integer: a register or a tensor of one element",
-                            .here = fmt::format("{}={}", role, tensor.describe())});
+  usage("indirect-offset",
+        {.rule = column ? "a vector offset is a tensor of integers in SBUF, (P, 1) or (P, K)"
+                        : "a run-time index is one integer: a register or a tensor of one element",
+         .here = fmt::format("{}={}", role, tensor.describe())});
 }
 
-std::shared_ptr<const Indirection> vector_indirection(const Tensor& tensor, const Tensor& vector_offset,
+std::shared_ptr<const Indirection> vector_indirection(const Tensor& tensor,
+                                                      const Tensor& vector_offset,
                                                       std::int64_t rows) {
   require_integer_tensor(vector_offset, "vector_offset", true);
   if (tensor.on_chip()) {
@@ -813,12 +879,14 @@ std::shared_ptr<const Indirection> vector_indirection(const Tensor& tensor, cons
                                .fix = "on the chip use .indirect() (v4) or nc_n_gather"});
   }
   if (tensor.indirection()) {
-    illegal("indirect-view", {.rule = "a view takes one run-time index: it cannot be made indirect again",
-                              .here = fmt::format("vector_offset on {}", tensor.describe())});
+    illegal("indirect-view",
+            {.rule = "a view takes one run-time index: it cannot be made indirect again",
+             .here = fmt::format("vector_offset on {}", tensor.describe())});
   }
-  if (vector_offset.size(0) < rows) {
-    usage("indirect-offset", {.rule = "a vector offset has one index for each row of the view",
-                              .here = fmt::format("{} rows with vector_offset={}", rows, vector_offset.describe())});
+  if (vector_offset.element_count() < rows) {
+    usage("indirect-offset",
+          {.rule = "a vector offset has one index for each row of the view",
+           .here = fmt::format("{} rows with vector_offset={}", rows, vector_offset.describe())});
   }
   auto indirection = std::make_shared<Indirection>();
   indirection->kind = Indirection::Kind::kVector;
@@ -835,7 +903,8 @@ ApView ap(const Tensor& tensor, const ApRequest& request) {
   require_pattern(tensor, request);
   const DType dtype = request.dtype.value_or(tensor.dtype());
   const auto element_bytes = static_cast<std::int64_t>(size_bytes(dtype));
-  if (tensor.offset_bytes() % element_bytes != 0 || (tensor.on_chip() && tensor.buffer()->row_bytes % element_bytes != 0)) {
+  if (tensor.offset_bytes() % element_bytes != 0 ||
+      (tensor.on_chip() && tensor.buffer()->row_bytes % element_bytes != 0)) {
     throw_view_dtype(tensor, dtype, "its bytes do not divide into such elements");
   }
   if (request.scalar_offset && request.vector_offset != nullptr) {
@@ -867,49 +936,60 @@ ApView ap(const Tensor& tensor, const ApRequest& request) {
                                .here = fmt::format("indirect_dim={}", request.indirect_dim)});
     }
     indirection = vector_indirection(tensor, *request.vector_offset, request.pattern[0].count);
-    dims.dims[0].stride_bytes = indirection->row_stride_bytes;  // the pattern's own is ignored (nki.md §5.1-5)
+    dims.dims[0].stride_bytes =
+        indirection->row_stride_bytes;  // the pattern's own is ignored (nki.md §5.1-5)
     checked = dims.span().subspan(1);
   }
   if (!inside(tensor, offset_bytes, checked, element_bytes)) {
     throw_ap_bounds(tensor, request, element,
-                    tensor.on_chip() ? partition_elements(tensor, dtype) : tensor.buffer()->size_bytes() / element_bytes);
+                    tensor.on_chip() ? partition_elements(tensor, dtype)
+                                     : tensor.buffer()->size_bytes() / element_bytes);
   }
-  result.tensor = tensor.with(dtype, offset_bytes, dims.span()).with_indirection(std::move(indirection));
+  result.tensor =
+      tensor.with(dtype, offset_bytes, dims.span()).with_indirection(std::move(indirection));
   return result;
 }
 
 Tensor vector_select(const Tensor& tensor, int dim, const Tensor& vector_offset) {
   require_viewable(tensor, "vector_select");
   if (resolve_axis(tensor, dim) != 0) {
-    illegal("indirect-dim", {.rule = "vector_select chooses rows: dim is 0", .here = fmt::format("dim={}", dim)});
+    illegal("indirect-dim",
+            {.rule = "vector_select chooses rows: dim is 0", .here = fmt::format("dim={}", dim)});
   }
-  std::shared_ptr<const Indirection> indirection = vector_indirection(tensor, vector_offset, vector_offset.size(0));
+  std::shared_ptr<const Indirection> indirection =
+      vector_indirection(tensor, vector_offset, vector_offset.size(0));
   Shape result;
   result.push({vector_offset.size(0), indirection->row_stride_bytes});
   for (int axis = 1; axis < tensor.rank(); ++axis) {
     result.push(tensor.dim(axis));
   }
-  return tensor.with(tensor.dtype(), tensor.offset_bytes(), result.span()).with_indirection(std::move(indirection));
+  return tensor.with(tensor.dtype(), tensor.offset_bytes(), result.span())
+      .with_indirection(std::move(indirection));
 }
 
 Tensor indirect(const Tensor& tensor, const Tensor& index, std::optional<std::int64_t> count) {
   require_viewable(tensor, "indirect");
   if (tensor.indirection()) {
-    illegal("indirect-view", {.rule = "a view takes one run-time index: it cannot be made indirect again",
-                              .here = fmt::format("indirect on {}", tensor.describe())});
+    illegal("indirect-view",
+            {.rule = "a view takes one run-time index: it cannot be made indirect again",
+             .here = fmt::format("indirect on {}", tensor.describe())});
   }
   if (!tensor.on_chip() || index.space() != Space::kSbuf) {
-    illegal("indirect-space", {.rule = "tensor indirection addresses SBUF or PSUM with an index in SBUF",
-                               .here = fmt::format("{} by {}", tensor.describe(), index.describe())});
+    illegal("indirect-space",
+            {.rule = "tensor indirection addresses SBUF or PSUM with an index in SBUF",
+             .here = fmt::format("{} by {}", tensor.describe(), index.describe())});
   }
   const std::int64_t limit = index.element_count();
   const std::int64_t columns = count.value_or(limit);
-  const bool fits = index.rank() > 0 && index.size(0) == tensor.size(0) && columns >= 1 && columns <= limit;
+  const bool fits =
+      index.rank() > 0 && index.size(0) == tensor.size(0) && columns >= 1 && columns <= limit;
   if (!fits || !info(index.dtype()).is_integer) {
-    usage("indirect-offset", {.rule = "an index holds integers, (P, K) for a tensor of P partitions, and num_elem of them",
-                              .here = fmt::format("num_elem={} with index={} for {}", columns, index.describe(),
-                                                  tensor.describe()),
-                              .limit = fmt::format("1 to {} elements", limit)});
+    usage("indirect-offset",
+          {.rule =
+               "an index holds integers, (P, K) for a tensor of P partitions, and num_elem of them",
+           .here = fmt::format("num_elem={} with index={} for {}", columns, index.describe(),
+                               tensor.describe()),
+           .limit = fmt::format("1 to {} elements", limit)});
   }
   auto indirection = std::make_shared<Indirection>();
   indirection->kind = Indirection::Kind::kColumns;
@@ -918,10 +998,12 @@ Tensor indirect(const Tensor& tensor, const Tensor& index, std::optional<std::in
   Shape result;
   result.push(tensor.dim(0));
   result.push({columns, width(tensor)});
-  return tensor.with(tensor.dtype(), tensor.offset_bytes(), result.span()).with_indirection(std::move(indirection));
+  return tensor.with(tensor.dtype(), tensor.offset_bytes(), result.span())
+      .with_indirection(std::move(indirection));
 }
 
-// ---- numbers of a view ---------------------------------------------------------------------------------
+// ---- numbers of a view
+// ---------------------------------------------------------------------------------
 
 std::vector<std::int64_t> strides(const Tensor& tensor) {
   std::vector<std::int64_t> result;
@@ -953,7 +1035,8 @@ bool is_contiguous(const Tensor& tensor) {
   return true;
 }
 
-// ---- run-time indices ----------------------------------------------------------------------------------
+// ---- run-time indices
+// ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -979,8 +1062,9 @@ std::int64_t integer_at(const Tensor& tensor, const std::byte* data) {
 std::int64_t scalar_value(const Tensor& tensor, std::string_view role) {
   require_integer_tensor(tensor, role, false);
   if (!tensor.buffer()->has_data()) {
-    throw_not_modelled(fmt::format("{}={}: an address that depends on data, in a run for time alone", role,
-                                   tensor.describe()));
+    throw_not_modelled(
+        fmt::format("{}={}: an address that depends on data, in a run for time alone", role,
+                    tensor.describe()));
   }
   if (!is_written(tensor)) {
     throw Error(ErrorKind::kUnwritten, "unwritten-read",
@@ -992,10 +1076,18 @@ std::int64_t scalar_value(const Tensor& tensor, std::string_view role) {
 
 std::int64_t gathered_index(const Tensor& view, std::int64_t row) {
   const Tensor& index = *view.indirection()->index;
-  return integer_at(index, index.data() + row * index.dim(0).stride_bytes);
+  std::int64_t offset = row % index.size(0) * index.dim(0).stride_bytes;
+  std::int64_t column = row / index.size(0);
+  for (int axis = index.rank() - 1; axis > 0; --axis) {
+    offset += column % index.size(axis) * index.dim(axis).stride_bytes;
+    column /= index.size(axis);
+  }
+  return integer_at(index, index.data() + offset);
 }
 
-bool in_bounds(const Tensor& view, std::int64_t index) { return index >= 0 && index < view.indirection()->row_count; }
+bool in_bounds(const Tensor& view, std::int64_t index) {
+  return index >= 0 && index < view.indirection()->row_count;
+}
 
 Tensor gathered_row(const Tensor& view, std::int64_t row) {
   const std::int64_t index = gathered_index(view, row);
@@ -1004,13 +1096,15 @@ Tensor gathered_row(const Tensor& view, std::int64_t row) {
   for (int axis = 1; axis < view.rank(); ++axis) {
     dims.push(view.dim(axis));
   }
-  const std::int64_t offset_bytes = view.offset_bytes() + index * view.indirection()->row_stride_bytes;
+  const std::int64_t offset_bytes =
+      view.offset_bytes() + index * view.indirection()->row_stride_bytes;
   if (!in_bounds(view, index) || !inside(view, offset_bytes, dims.span(), width(view))) {
     throw Error(ErrorKind::kBounds, "out-of-bounds",
                 {.rule = "a run-time index names a row of its tensor",
                  .here = fmt::format("vector_offset[{}] is {} for {}", row, index, view.describe()),
                  .limit = fmt::format("0 to {}", view.indirection()->row_count - 1),
-                 .device = "the DMA reports an error at run time (oob_mode.error) or skips the row (oob_mode.skip)"});
+                 .device = "the DMA reports an error at run time (oob_mode.error) or skips the row "
+                           "(oob_mode.skip)"});
   }
   return view.with(view.dtype(), offset_bytes, dims.span()).with_indirection(nullptr);
 }

@@ -1,16 +1,20 @@
-// The view algebra of the current NKI API (nki.md §5.1-5, 5.1-6; the NkiTensor class of the public stubs).
+// The view algebra of the current NKI API (nki.md §5.1-5, 5.1-6; the NkiTensor class of the public
+// stubs).
 //
-// Every function returns a view of the same buffer; nothing is copied. Sizes, indices, strides and offsets are
-// in elements of the view's dtype, as kernels write them. On the chip
-//   * dimension 0 is the partition dimension: it is never dropped, split, merged, moved or broadcast, and a
+// Every function returns a view of the same buffer; nothing is copied. Sizes, indices, strides and
+// offsets are in elements of the view's dtype, as kernels write them. On the chip
+//   * dimension 0 is the partition dimension: it is never dropped, split, merged, moved or
+//   broadcast, and a
 //     tensor keeps at least two dimensions;
-//   * the kernel's partition stride is the number of elements in a partition of the tensor, whatever the pitch
+//   * the kernel's partition stride is the number of elements in a partition of the tensor,
+//   whatever the pitch
 //     of the memory behind it.
 // HBM has no partition dimension; its views keep at least one dimension.
 //
-// Errors: `out-of-bounds` (kBounds) for every index, slice or pattern that leaves the tensor. Nothing is clamped,
-// unlike NumPy: the public constraint is 0 <= start < end <= size, and the hardware would touch other bytes.
-// Malformed calls are kUsage, views that the hardware cannot address kIllegal, each with its own id.
+// Errors: `out-of-bounds` (kBounds) for every index, slice or pattern that leaves the tensor.
+// Nothing is clamped, unlike NumPy: the public constraint is 0 <= start < end <= size, and the
+// hardware would touch other bytes. Malformed calls are kUsage, views that the hardware cannot
+// address kIllegal, each with its own id.
 #pragma once
 
 #include <optional>
@@ -26,11 +30,11 @@ namespace trena::views {
 // One part of `tensor[...]`.
 struct Index {
   enum class Kind : std::uint8_t {
-    kInteger,   // start
-    kSlice,     // start : stop : step, each may be missing; negative bounds count from the end
-    kWindow,    // nl.ds(start, count, step): `stop` is the count
+    kInteger,  // start
+    kSlice,    // start : stop : step, each may be missing; negative bounds count from the end
+    kWindow,   // nl.ds(start, count, step): `stop` is the count
     kEllipsis,
-    kDynamic,   // a value read at run time; `value` says which
+    kDynamic,  // a value read at run time; `value` says which
   };
   Kind kind = Kind::kSlice;
   bool has_start = false;
@@ -43,20 +47,24 @@ struct Index {
 
 Tensor index(const Tensor& tensor, std::span<const Index> indices);
 
-Tensor slice(const Tensor& tensor, int dim, std::int64_t start, std::int64_t end, std::int64_t step = 1);
+Tensor slice(const Tensor& tensor, int dim, std::int64_t start, std::int64_t end,
+             std::int64_t step = 1);
 Tensor select(const Tensor& tensor, int dim, std::int64_t index);
 Tensor permute(const Tensor& tensor, std::span<const int> dims);
 Tensor broadcast(const Tensor& tensor, int dim, std::int64_t size);
 Tensor expand_dim(const Tensor& tensor, int dim);
 Tensor squeeze_dim(const Tensor& tensor, int dim);
 Tensor reshape(const Tensor& tensor, std::span<const std::int64_t> shape);  // one size may be -1
-Tensor reshape_dim(const Tensor& tensor, int dim, std::span<const std::int64_t> shape);  // one size may be -1
+Tensor reshape_dim(const Tensor& tensor, int dim,
+                   std::span<const std::int64_t> shape);  // one size may be -1
 Tensor flatten_dims(const Tensor& tensor, int start_dim, int end_dim);
 Tensor view(const Tensor& tensor, DType dtype);
 
-// One dimension of an einops-style pattern: the names it is made of (one, or a group in parentheses).
+// One dimension of an einops-style pattern: the names it is made of (one, or a group in
+// parentheses).
 using Group = std::vector<std::string>;
-Tensor rearrange(const Tensor& tensor, std::span<const Group> source, std::span<const Group> destination,
+Tensor rearrange(const Tensor& tensor, std::span<const Group> source,
+                 std::span<const Group> destination,
                  std::span<const std::pair<std::string, std::int64_t>> fixed_sizes);
 
 // One [stride, count] pair, in elements.
@@ -65,30 +73,32 @@ struct Step {
   std::int64_t count = 1;
 };
 
-// What an explicit `ap(offset=N)` counts from when the view already has an offset. The public documents
-// disagree: the 0.6 stub adds it to the view's, the deep dive and the language guide count from the start of
-// the storage. They agree on base tensors and on `offset=None`.
+// What an explicit `ap(offset=N)` counts from when the view already has an offset. The public
+// documents disagree: the 0.6 stub adds it to the view's, the deep dive and the language guide
+// count from the start of the storage. They agree on base tensors and on `offset=None`.
 enum class ApOffset : std::uint8_t { kAddedToView, kFromStorage };
 inline constexpr ApOffset kApOffset = ApOffset::kAddedToView;
 
-// An index that is read when the instruction runs: from a register (its value), or from a tensor of one element.
+// An index that is read when the instruction runs: from a register (its value), or from a tensor of
+// one element.
 struct ScalarOffset {
   std::int64_t value = 0;
   const Tensor* tensor = nullptr;  // wins over `value`
 };
 
 struct ApRequest {
-  std::span<const Step> pattern;
-  std::optional<std::int64_t> offset;  // empty: the view's own
-  std::optional<ScalarOffset> scalar_offset;
+  std::span<const Step> pattern = {};
+  std::optional<std::int64_t> offset = {};  // empty: the view's own
+  std::optional<ScalarOffset> scalar_offset = {};
   const Tensor* vector_offset = nullptr;
   int indirect_dim = 0;
-  std::optional<DType> dtype;  // pattern and offset count elements of it
+  std::optional<DType> dtype = {};  // pattern and offset count elements of it
 };
 
 struct ApView {
   Tensor tensor;
-  bool offset_is_contested = false;  // the documents would give different addresses: worth a warning
+  bool offset_is_contested =
+      false;  // the documents would give different addresses: worth a warning
 };
 
 ApView ap(const Tensor& tensor, const ApRequest& request);
@@ -107,11 +117,12 @@ std::vector<Step> pattern(const Tensor& tensor);
 // Row-major and dense; on the chip within each partition.
 bool is_contiguous(const Tensor& tensor);
 
-// The only element of `tensor` as an integer. `not-modelled` in a program without values, `unwritten-read` if
-// nobody wrote it, `indirect-offset` if it is not one integer.
+// The only element of `tensor` as an integer. `not-modelled` in a program without values,
+// `unwritten-read` if nobody wrote it, `indirect-offset` if it is not one integer.
 std::int64_t scalar_value(const Tensor& tensor, std::string_view role);
 
-// The run-time index of row `row` of a vector-indirect view, and whether the base tensor has such a row.
+// The run-time index of row `row` of a vector-indirect view, and whether the base tensor has such a
+// row. Indices are taken down the partitions first, index.T.flatten() (nki.md §5.3-21).
 std::int64_t gathered_index(const Tensor& view, std::int64_t row);
 bool in_bounds(const Tensor& view, std::int64_t index);
 // The row as an ordinary view (size 1 along dimension 0); throws `out-of-bounds`.
