@@ -46,7 +46,7 @@ class Tile:
 
     def __init__(self, tensor=None, *, root=None):
         self._tensor = tensor
-        self._root = root or self
+        self._root = self if root is None else root
         self._zero = False  # zeros in PSUM that no instruction has written yet
         self._updated = False  # `x[i] += y` has already written x[i]
 

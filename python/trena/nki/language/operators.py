@@ -145,7 +145,7 @@ def negative(x, dtype=None):
 
 
 def absolute(x, dtype=None):
-    return scale(x, TABLE["abs_max"], 0.0, dtype)
+    return activate(TABLE["abs"], x, dtype)
 
 
 def invert(x, dtype=None):
