@@ -3,12 +3,11 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
-
-#include <nanobind/stl/pair.h>
 
 #include <memory>
 #include <optional>
@@ -31,6 +30,9 @@ void set_current_tracer(Tracer tracer);
 
 // Makes the user's Python line (the innermost frame outside this package) the program's position.
 void mark_position(Program& program);
+
+// Makes that line the position of what follows, until called with line 0.
+void hold_position(std::string_view file, int line);
 
 // Appends one instruction of the calling kernel.
 void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name);

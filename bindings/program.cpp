@@ -87,6 +87,7 @@ void bind_program(nb::module_& module) {
         return run_program(self, options);
       }, "schedule"_a = "list", "spill"_a = "auto")
       .def("end", [](Program&) { set_current_tracer({}); });
+  module.def("hold_position", hold_position, "file"_a, "line"_a);
 }
 
 }  // namespace trena::bindings

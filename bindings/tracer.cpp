@@ -11,6 +11,11 @@ namespace {
 
 thread_local Tracer tracer;
 
+// The line that counts instead of the running one while the legacy front end emits a result it held
+// back.
+thread_local std::string held_file;
+thread_local int held_line = 0;
+
 // Files of this package are not the user's: their frames are skipped. Code objects share their file
 // name object, so a pointer identifies a file; the reference held here keeps the pointer unique.
 struct FileEntry {
@@ -50,7 +55,16 @@ Tracer& current_tracer() {
 
 void set_current_tracer(Tracer next) { tracer = next; }
 
+void hold_position(std::string_view file, int line) {
+  held_file = file;
+  held_line = line;
+}
+
 void mark_position(Program& program) {
+  if (held_line > 0) {
+    program.set_position({program.intern_file(held_file), held_line});
+    return;
+  }
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
   while (frame != nullptr) {

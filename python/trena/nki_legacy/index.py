@@ -7,6 +7,7 @@ anything else is refused where it is written (nki.md §5.4-29).
 from __future__ import annotations
 
 import operator
+import warnings
 
 from trena.errors import IllegalInstruction, NotModelled, UsageError
 
@@ -139,8 +140,8 @@ class Mask:
     __rand__ = __and__
 
     def __bool__(self):
-        raise UsageError("a mask has no truth value", id="control_flow_condition_depending_on_arange",
-                         here="a mask in a Python condition", fix="use mask=")
+        warnings.warn("a mask is always true in a Python condition: join masks with &, not with `and`", stacklevel=2)
+        return True
 
     def limits(self, sizes, axes=None) -> list[tuple[int, int]] | None:
         """First and one past the last element of each dimension; None when nothing is left.
@@ -192,7 +193,7 @@ def arange(*bounds) -> Affine:
     return Affine(int(start), {Axis(int(stop) - int(start)): 1})
 
 
-class _Grid:
+class Grid:
     """nl.mgrid[0:128, 0:512]: one index per dimension; also .p, .x, .y, .z."""
 
     def __init__(self, indices):
@@ -213,7 +214,7 @@ class _Grid:
 class _MeshGrid:
     def __getitem__(self, key):
         key = key if isinstance(key, tuple) else (key,)
-        return _Grid([
+        return Grid([
             Affine(int(part.start or 0), {Axis(int(part.stop) - int(part.start or 0), dim, len(key)): 1})
             for dim, part in enumerate(key)
         ])

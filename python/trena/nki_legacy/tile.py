@@ -8,6 +8,8 @@ emitted before the next instruction, so program order is kept.
 from __future__ import annotations
 
 import math
+import os
+import sys
 import threading
 import warnings
 
@@ -18,7 +20,7 @@ from trena import launch as _launch
 from trena.errors import IllegalInstruction, NotModelled, UsageError
 from trena.nki import isa as _isa
 from trena.nki.objects import PLACES
-from trena.nki_legacy.index import Affine, Mask
+from trena.nki_legacy.index import Affine, Grid
 
 _state = threading.local()  # .pending: the one result nobody has used yet
 
@@ -98,7 +100,7 @@ class Tile:
 
     # Views.
     def __getitem__(self, key):
-        key = key if isinstance(key, tuple) else (key,)
+        key = key if isinstance(key, tuple) else tuple(key) if isinstance(key, Grid) else (key,)
         if any(isinstance(entry, (Affine, Tile)) for entry in key):
             return IndexedTile(self, key)
         return self._view(lambda tensor: _basic(tensor, key))
@@ -177,6 +179,8 @@ class Tile:
         return self
 
     def __bool__(self):
+        if self.space == "hbm":
+            return True  # an argument that was given: `if bias`
         raise UsageError("a tile has no truth value while a kernel is traced", id="ambiguous_tensor_truth_value",
                          here=f"a tile of shape {self.shape} in a Python condition", fix="use nl.where or a mask")
 
@@ -411,6 +415,17 @@ def new_tensor(shape, dtype, space="sbuf", address=None, name=""):
     return core.tensor(space, "local", tuple(int(n) for n in shape), dtypes.as_dtype(dtype), name, address)
 
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _users_line():
+    """File and line of the innermost frame outside Trena."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+
+
 class PendingTile(Tile):
     """The result of an instruction that has not been emitted.
 
@@ -426,6 +441,7 @@ class PendingTile(Tile):
         self._emit = emit
         self._spaces = spaces
         self._limits = limits
+        self._line = _users_line()
         _state.pending = self
 
     shape = property(lambda self: self._shape if self._tensor is None else tuple(self._tensor.shape))
@@ -445,8 +461,13 @@ class PendingTile(Tile):
         self._write(tensor)
 
     def _write(self, tensor):
-        if self._limits != []:
+        if self._limits == []:
+            return
+        _core.hold_position(*self._line)
+        try:
             self._emit(restrict(tensor, self._limits))
+        finally:
+            _core.hold_position("", 0)
 
     def resolve(self, limits=None):
         flush()

@@ -28,11 +28,12 @@ fp32 = _Fp32()
 
 
 def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False,
-              tile_position=(), tile_size=(), mask=None, **ignored):
+              tile_position=(), tile_size=(), perf_mode=None, mask=None, **ignored):
     """stationary[K, M].T @ moving[K, N] in PSUM; `psum[...] += nc_matmul(…)` accumulates."""
+    fast = {"perf_mode": _isa.matmul_perf_mode.double_row} if perf_mode not in (None, "none") else {}
     return product(stationary, moving, mask, is_stationary_onezero=is_stationary_onezero,
                    is_moving_onezero=is_moving_onezero, is_transpose=is_transpose, tile_position=tuple(tile_position),
-                   tile_size=tuple(tile_size))
+                   tile_size=tuple(tile_size), **fast)
 
 
 def nc_transpose(data, *, mask=None, dtype=None, engine=unknown_engine, **ignored):
@@ -132,6 +133,17 @@ def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0
     limits = limits_of(mask, data.shape)
     return _now(streaming(_isa.tensor_scalar_reduce, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
                           reduce_op=op_of(reduce_op), reduce_res=operand(reduce_res, limits), reverse0=reverse0))
+
+
+def tensor_scalar_cumulative(*, src, dst=None, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, mask=None,
+                             dtype=None, **ignored):
+    """src op0 imm0, and a running reduction by op1 along the free axis."""
+    source, extra = src.resolve(), {} if imm1 is None else {"imm1": column(imm1)}
+    tile = PendingTile(src.shape, dtype or src.nki_dtype, lambda out: _isa.tensor_scalar_cumulative(
+        dst=out, src=source, op0=op_of(op0), op1=op_of(op1), imm0=column(imm0), reduce_cmd=reduce_cmd, **extra))
+    if dst is not None:
+        dst.assign(tile)
+    return _now(tile)
 
 
 def tensor_copy(src, *, mask=None, dtype=None, engine=unknown_engine, **ignored):
