@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "trena/core/pair.h"
 #include "trena/core/program.h"
 #include "trena/isa/rules.h"
 
@@ -20,11 +21,9 @@ using namespace nb::literals;
 
 namespace trena::bindings {
 
-// The launch being traced on this thread: nki.* calls append to it.
-struct Tracer {
-  Program* program = nullptr;
-  int core = 0;
-};
+// The launch being traced on this thread: nki.* calls append to it, and meet other members of its
+// baton.
+using Tracer = Seat;
 Tracer& current_tracer();  // throws nki-outside-kernel when nothing is being traced
 void set_current_tracer(Tracer tracer);
 
@@ -37,6 +36,10 @@ void hold_position(std::string_view file, int line);
 // Appends one instruction of the calling kernel.
 void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name);
 
+// For instructions that meet other cores first: makes the user's line the position and labels the
+// instruction; the seat appends it.
+const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name);
+
 // Each file of this folder binds one floor.
 void bind_errors(nb::module_& module);
 void bind_number(nb::module_& module);
@@ -46,6 +49,7 @@ void bind_objects(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_graph(nb::module_& module);
+void bind_rendezvous(nb::module_& module);
 void bind_nki_isa(nb::module_& module);
 void bind_nki_dma(nb::module_& module, nb::module_& isa);  // part of nki.isa
 

@@ -79,7 +79,9 @@ void bind_program(nb::module_& module) {
       .def("tensor", make_tensor, "core"_a, "space"_a, "dtype"_a, "shape"_a, "name"_a = "", "address"_a = nb::none(),
            "role"_a = "local")
       .def("external", make_external, "array"_a, "dtype"_a, "shape"_a, "name"_a = "", "role"_a = "input")
-      .def("begin", [](Program& self, int core) { set_current_tracer({&self, core}); }, "core"_a = 0)
+      .def("begin", [](Program& self, int core, Baton* baton, int member) {
+        set_current_tracer({&self, core, baton, member < 0 ? core : member});
+      }, "core"_a = 0, "baton"_a.none() = nb::none(), "member"_a = -1)
       .def("finish", [](const Program& self, std::string_view schedule, std::string_view spill) {
         RunOptions options;
         options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;

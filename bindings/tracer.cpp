@@ -82,13 +82,18 @@ void mark_position(Program& program) {
   Py_XDECREF(frame);
 }
 
-void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name) {
-  Tracer& current = current_tracer();
+const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name) {
+  const Tracer& current = current_tracer();
   mark_position(*current.program);
   if (name) {
-    instruction->label = *name;
+    instruction.label = *name;
   }
-  current.program->append(current.core, std::move(instruction));
+  return current;
+}
+
+void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name) {
+  const Seat& seat = prepare(*instruction, name);
+  seat.program->append(seat.core, std::move(instruction));
 }
 
 }  // namespace trena::bindings

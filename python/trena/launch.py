@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 
 from trena import _core, dtypes, errors
-from trena.errors import Deadlock, UsageError
+from trena.errors import UsageError
 
 # ---- What was asked for ------------------------------------------------------------------------------
 
@@ -158,10 +158,6 @@ class CoreContext:
         return tensor
 
 
-class _Abandoned(BaseException):
-    """Another core of the launch failed: leave the kernel quietly."""
-
-
 class Launch:
     """One kernel on one machine: made, run, finished."""
 
@@ -173,7 +169,7 @@ class Launch:
         self.shared: list = []
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only)
-        self.baton = _Baton(self.core_count) if self.core_count > 1 else None
+        self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
 
     def run(self, function, args, kwargs):
         """Runs the kernel on every core; the value of core 0."""
@@ -185,7 +181,7 @@ class Launch:
         previous = current()
         _thread.core = CoreContext(self, index)
         errors._set_device_name(self.machine.name)
-        self.program.begin(index)
+        self.program.begin(index, self.baton)
         try:
             return function(*args, **kwargs)
         finally:
@@ -194,18 +190,18 @@ class Launch:
 
     def _run_pair(self, function, args, kwargs):
         """One thread per core and one baton: deterministic, and pdb still works on core 0."""
-        baton, results, failures = self.baton, [None] * self.core_count, []
+        baton, results, failures = self.baton, [None] * self.core_count, {}
 
         def body(index):
             try:
-                baton.wait(index)
+                baton.start(index)
                 results[index] = self._run_core(index, function, args, kwargs)
-                baton.leave(index)
-            except _Abandoned:
-                pass
+                baton.finish(index)
+            except _core.Abandoned:
+                baton.fail(index)
             except BaseException as error:  # handed to the caller's thread
-                failures.append(error)
-                baton.abandon()
+                failures[index] = error
+                baton.fail(index)
 
         others = [threading.Thread(target=body, args=(k,), daemon=True) for k in range(1, self.core_count)]
         for thread in others:
@@ -214,74 +210,8 @@ class Launch:
         for thread in others:
             thread.join()
         if failures:
-            raise failures[0]
+            raise failures[min(failures)]  # of the same core every time
         return results[0]
-
-
-class _Baton:
-    """Lets one core run at a time; it changes hands only where cores meet (design.md §4)."""
-
-    def __init__(self, count: int):
-        self.condition = threading.Condition()
-        self.turn = 0
-        self.count = count
-        self.finished: set[int] = set()
-        self.waiting: dict[int, tuple] = {}  # core -> the meeting it waits at
-        self.abandoned = False
-
-    def wait(self, index: int) -> None:
-        with self.condition:
-            self.condition.wait_for(lambda: self.abandoned or self.turn == index)
-            if self.abandoned:
-                raise _Abandoned
-
-    def _pass_on(self, index: int) -> None:
-        for step in range(1, self.count + 1):
-            successor = (index + step) % self.count
-            if successor not in self.finished and successor not in self.waiting:
-                self.turn = successor
-                self.condition.notify_all()
-                return
-        if self.waiting:
-            raise _deadlock(self)
-
-    def leave(self, index: int) -> None:
-        with self.condition:
-            self.finished.add(index)
-            self._pass_on(index)
-
-    def abandon(self) -> None:
-        with self.condition:
-            self.abandoned = True
-            self.condition.notify_all()
-
-    def meet(self, index: int, meeting: tuple) -> None:
-        """Blocks until every core has come to `meeting`; the last to come lets the first go on."""
-        with self.condition:
-            self.waiting[index] = meeting
-            if len(self.waiting) == self.count and len(set(self.waiting.values())) == 1:
-                self.waiting.clear()
-                return
-            self._pass_on(index)
-        self.wait(index)
-
-    def resume(self, index: int) -> None:
-        """After a meeting: the cores that came first go on first."""
-        with self.condition:
-            self.turn = index
-            self.condition.notify_all()
-
-
-def _deadlock(baton: _Baton) -> Deadlock:
-    where = "; ".join(f"core {core} waits at {meeting}" for core, meeting in sorted(baton.waiting.items()))
-    done = ", ".join(f"core {core}" for core in sorted(baton.finished))
-    return Deadlock(
-        "every core of a pair makes the same core_barrier and sendrecv calls with the same pipe",
-        id="rendezvous-unjoined",
-        here=where + (f"; {done} has finished" if done else ""),
-        device="the waiting core would hang",
-        fix="make the call on both cores, in the same order",
-    )
 
 
 # ---- Arguments ---------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def register_alloc(x: int | None = None) -> VirtualRegister:
         register = VirtualRegister()
         register_load(register, x)
         return register
-    return VirtualRegister(None if x is None else operator.index(x))
+    return VirtualRegister(None if x is None else _core.isa.register_move(operator.index(x)))
 
 
 def _check_writable(register: VirtualRegister) -> None:
@@ -79,27 +79,17 @@ def register_move(dst: VirtualRegister, src) -> None:
     """dst = src, a number or a register."""
     _launch.require("nisa.register_move")
     _check_writable(dst)
-    dst.state = operator.index(src)
+    dst.state = _core.isa.register_move(operator.index(src))
 
 
 def register_load(dst: VirtualRegister, src) -> None:
     """dst = the one element of `src` (HBM or SBUF)."""
     _launch.require("nisa.register_load")
     _check_writable(dst)
-    native = getattr(_core.isa, "register_load", None)
-    dst.state = int(native(src) if native is not None else _launch.to_array(src).reshape(-1)[0])
+    dst.state = _core.isa.register_load(src)
 
 
 def register_store(dst, src) -> None:
     """The one element of `dst` (HBM or SBUF) = the value of a register."""
-    core = _launch.require("nisa.register_store")
-    native = getattr(_core.isa, "register_store", None)
-    value = operator.index(src)
-    if native is not None:
-        native(dst, value)
-    elif str(dst.buffer) == "sbuf":
-        _core.isa.memset(dst=dst, value=value)
-    else:
-        tile = core.tensor("sbuf", "local", (1, 1), dst.dtype)
-        _core.isa.memset(dst=tile, value=value)
-        _core.isa.dma_copy(dst=dst, src=tile)
+    _launch.require("nisa.register_store")
+    _core.isa.register_store(dst, operator.index(src))

@@ -27,8 +27,8 @@ std::uint64_t key(Position position) {
 }
 
 bool is_result(AccessKind kind) {
-  return kind == AccessKind::kWrite || kind == AccessKind::kUpdate ||
-         kind == AccessKind::kAccumulate;
+  return kind == AccessKind::kWrite || kind == AccessKind::kWriteSome ||
+         kind == AccessKind::kUpdate || kind == AccessKind::kAccumulate;
 }
 
 std::string describe(const Instruction& instruction, AccessList& accesses) {

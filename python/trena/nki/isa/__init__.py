@@ -62,7 +62,7 @@ class NkiValidationError(Exception):
 NkiInstruction = getattr(_core, "NkiInstruction", None) or type("NkiInstruction", (_NKIObject,), {})
 
 for _name in dir(_core.isa):
-    if not _name.startswith("_") and _name not in {"register_load", "register_store"}:
+    if not _name.startswith("_") and _name not in {"register_load", "register_move", "register_store"}:
         globals()[_name] = getattr(_core.isa, _name)
 
 
