@@ -388,11 +388,16 @@ def broadcast_to(x, shape, dtype=None):
 
 
 def _spread_partitions(x, partitions, dtype):
-    """[1, F…] to [partitions, F…]: ones[1, partitions].T @ x, a bank of PSUM at a time."""
+    """[1, F…] to [partitions, F…]: ones[1, partitions].T @ x, a bank of PSUM at a time; integers by way of HBM."""
     flat = _flat(x)
     width, step = flat.shape[1], tile_size.gemm_moving_fmax
-    weights = full((1, partitions), 1.0, flat.dtype)
     dst = _tile((partitions, width), dtype)
+    if flat.dtype.is_integer:
+        row = ndarray((1, width), flat.dtype, buffer=private_hbm)
+        _isa.dma_copy(dst=row, src=flat)
+        _isa.dma_copy(dst=dst, src=row.broadcast(0, partitions))
+        return dst.reshape((partitions,) + tuple(x.shape)[1:])
+    weights = full((1, partitions), 1.0, flat.dtype)
     for start in _range(0, width, step):
         stop = _min(start + step, width)
         product = _tile((partitions, stop - start), _dtypes.ALL["float32"], "psum")

@@ -1,0 +1,343 @@
+"""The legacy API (neuronxcc.nki), in the manner of course kernels, against NumPy."""
+
+import numpy as np
+import pytest
+
+import trena.nki_legacy as nki
+import trena.nki_legacy.compiler as ncc
+import trena.nki_legacy.isa as nisa
+import trena.nki_legacy.language as nl
+from trena import errors, launch
+
+GENERATOR = np.random.default_rng(5)
+
+
+def normal(*shape):
+    return GENERATOR.standard_normal(shape).astype(np.float32)
+
+
+# ---- Indices and masks -------------------------------------------------------------------------------
+
+
+@nki.jit
+def add_masked(a, b):
+    """Tiles of 128 rows by arange; the last one is cut by a mask."""
+    rows, columns = a.shape
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    i_p = nl.arange(128)[:, None]
+    i_f = nl.arange(columns)[None, :]
+    for tile in nl.affine_range((rows + 127) // 128):
+        inside = tile * 128 + i_p < rows
+        left = nl.load(a[tile * 128 + i_p, i_f], mask=inside)
+        right = nl.load(b[tile * 128 + i_p, i_f], mask=inside)
+        total = nl.add(left, right, mask=inside)
+        nl.store(out[tile * 128 + i_p, i_f], total, mask=inside)
+    return out
+
+
+@pytest.mark.parametrize("rows", [64, 128, 200, 384])
+def test_masks_cut_the_last_tile(rows):
+    a, b = normal(rows, 32), normal(rows, 32)
+    np.testing.assert_array_equal(nki.simulate_kernel(add_masked, a, b), a + b)
+
+
+def test_mgrid_with_strides_and_several_axes():
+    @nki.jit
+    def kernel(image):
+        channels, height, width = image.shape
+        out = nl.ndarray((channels, height // 2, width // 2), dtype=image.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(image)
+        i = nl.mgrid[0:channels, 0 : height // 2, 0 : width // 2]
+        first = nl.maximum(tile[i.p, 2 * i.x, 2 * i.y], tile[i.p, 2 * i.x, 2 * i.y + 1])
+        second = nl.maximum(tile[i.p, 2 * i.x + 1, 2 * i.y], tile[i.p, 2 * i.x + 1, 2 * i.y + 1])
+        nl.store(out, nl.maximum(first, second))
+        return out
+
+    image = normal(64, 8, 12)
+    expected = image.reshape(64, 4, 2, 6, 2).max(axis=(2, 4))
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, image), expected)
+
+
+def test_diagonals_and_sliding_windows():
+    @nki.jit
+    def kernel(x):
+        windows = nl.ndarray((128, 5, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        i_p, i_w, i_k = nl.mgrid[0:128, 0:5, 0:4]
+        nl.store(windows, nl.copy(tile[i_p, i_w + i_k]))
+        return windows
+
+    x = normal(128, 8)
+    expected = np.lib.stride_tricks.sliding_window_view(x, 4, axis=1)
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), expected)
+
+
+def test_indices_stay_affine():
+    index = nl.arange(8)[:, None]
+    for wrong in (lambda: index % 2, lambda: index // 2, lambda: index * nl.arange(4)[None, :]):
+        with pytest.raises(errors.IllegalInstruction) as caught:
+            wrong()
+        assert caught.value.id == "index-not-affine"
+
+
+def test_kinds_of_indices_do_not_mix():
+    @nki.jit
+    def kernel(x):
+        nl.load(x[nl.arange(128)[:, None], 0:4])
+
+    with pytest.raises(errors.IllegalInstruction) as caught:
+        kernel(normal(128, 4))
+    assert caught.value.id == "unsupported_mixing_basic_advanced_tensor_indexing"
+
+
+def test_out_of_bounds_without_a_mask():
+    @nki.jit
+    def kernel(x):
+        nl.load(x[nl.arange(128)[:, None] + 1, nl.arange(4)[None, :]])
+
+    with pytest.raises(errors.OutOfBounds):
+        kernel(normal(128, 4))
+
+
+# ---- Products ----------------------------------------------------------------------------------------
+
+
+@nki.jit
+def matmul_tiled(lhsT, rhs):
+    """Accumulates in PSUM with +=, the zeros never written."""
+    K, M = lhsT.shape
+    _, N = rhs.shape
+    out = nl.ndarray((M, N), dtype=lhsT.dtype, buffer=nl.shared_hbm)
+    for m in nl.affine_range(M // 128):
+        for n in nl.affine_range(N // 512):
+            psum = nl.zeros((nl.par_dim(128), 512), nl.float32, buffer=nl.psum)
+            for k in nl.affine_range(K // 128):
+                left = nl.ndarray((nl.par_dim(128), 128), dtype=lhsT.dtype, buffer=nl.sbuf)
+                right = nl.ndarray((nl.par_dim(128), 512), dtype=rhs.dtype, buffer=nl.sbuf)
+                left[...] = nl.load(lhsT[k * 128 : (k + 1) * 128, m * 128 : (m + 1) * 128])
+                right[...] = nl.load(rhs[k * 128 : (k + 1) * 128, n * 512 : (n + 1) * 512])
+                psum[...] += nl.matmul(left, right, transpose_x=True)
+            nl.store(out[m * 128 : (m + 1) * 128, n * 512 : (n + 1) * 512], value=nl.copy(psum, dtype=out.dtype))
+    return out
+
+
+def test_accumulation_in_psum():
+    lhsT, rhs = normal(256, 256), normal(256, 1024)
+    run = matmul_tiled.run(lhsT, rhs)
+    np.testing.assert_allclose(run.outputs, lhsT.T @ rhs, rtol=1e-4, atol=1e-4)
+    # 2 x 2 result tiles of 2 steps: 2 loads and 1 product per step, 1 copy and 1 store per tile. Nothing else: results
+    # are written where they are wanted, and zeros that a product overwrites are not written.
+    assert len(run.timing.events()["name"]) == 2 * 2 * (2 * 3 + 2)
+
+
+def test_matmul_transposes_when_asked():
+    a, b = normal(64, 128), normal(128, 96)
+
+    @nki.jit
+    def kernel(a, b):
+        out = nl.ndarray((64, 96), dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(nl.load(a) @ nl.load(b)))
+        return out
+
+    np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_zeros_in_psum_that_no_product_writes():
+    @nki.jit
+    def kernel(x):
+        psum = nl.zeros((128, 4), nl.float32, buffer=nl.psum)
+        psum[...] += nl.load(x)
+        out = nl.ndarray((128, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, psum)
+        return out
+
+    x = normal(128, 4)
+    np.testing.assert_array_equal(kernel(x), x)
+
+
+# ---- Blocks and allocation ---------------------------------------------------------------------------
+
+
+def test_block_dimensions():
+    @nki.jit
+    def kernel(x):
+        blocks = nl.ndarray((4, nl.par_dim(128), 16), dtype=x.dtype, buffer=nl.sbuf)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for block in nl.affine_range(4):
+            blocks[block] = nl.load(x[block])
+        for block in nl.affine_range(4):
+            nl.store(out[block], blocks[3 - block, :, :])
+        return out
+
+    x = normal(4, 128, 16)
+    np.testing.assert_array_equal(kernel(x), x[::-1])
+
+
+def test_modulo_allocation_reuses_places():
+    """Two physical tiles for four blocks: block 2 takes the place of block 0, as on the device."""
+
+    @nki.jit
+    def kernel(x):
+        blocks = nl.ndarray((4, nl.par_dim(128), 16), dtype=x.dtype,
+                            buffer=ncc.sbuf.mod_alloc(base_addr=1024, num_free_tiles=(2,)))
+        out = nl.ndarray((2, 128, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        for block in nl.affine_range(4):
+            blocks[block] = nl.load(x[block])
+        nl.store(out[0], blocks[0])
+        nl.store(out[1], blocks[1])
+        return out
+
+    x = normal(4, 128, 16)
+    np.testing.assert_array_equal(kernel(x), x[2:])
+
+
+def test_allocation_by_a_function():
+    """Places in the words of AWS's direct allocation guide: 0 + (block % 2) * 512 * sizeof(bfloat16)."""
+    allocator = ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,))
+    assert [allocator.address((block,), (128, 512), 2) for block in range(4)] == [(0, 0), (0, 1024)] * 2
+    banks = ncc.psum.mod_alloc(base_bank=1, num_bank_tiles=(3,))
+    assert [banks.address((block,), (128, 512), 4) for block in range(4)] == [(0, 2048), (0, 4096), (0, 6144), (0, 2048)]
+    custom = ncc.sbuf.alloc(lambda block, partitions, size: (0, 64 + block[0] * size))
+    assert custom.address((3,), (128, 4), 4) == (0, 64 + 3 * 16)
+
+
+# ---- Values ------------------------------------------------------------------------------------------
+
+
+def test_operators_on_tiles():
+    @nki.jit
+    def kernel(a, b):
+        x, y = nl.load(a), nl.load(b)
+        column = nl.max(x, axis=[1])
+        out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, (x + y) * 2.0 - (1.0 - y) + column)
+        return out
+
+    a, b = normal(128, 32), normal(128, 32)
+    expected = (a + b) * np.float32(2) - (np.float32(1) - b) + a.max(1, keepdims=True)
+    np.testing.assert_allclose(kernel(a, b), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_free_axis_broadcast_and_partition_broadcast():
+    @nki.jit
+    def kernel(x, row):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        wide = nl.broadcast_to(nl.load(row), shape=(128, 32))
+        nl.store(out, nl.add(nl.load(x), wide))
+        return out
+
+    x, row = normal(128, 32), normal(1, 32)
+    np.testing.assert_allclose(kernel(x, row), x + row, rtol=1e-6, atol=1e-6)
+
+
+def test_numpy_functions_are_operators():
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        out = nl.ndarray((128, 3), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out[:, 0:1], nisa.tensor_reduce(np.add, tile, axis=(1,)))
+        nl.store(out[:, 1:2], nisa.tensor_reduce(np.max, tile, axis=[1]))
+        nl.store(out[:, 2:3], nisa.tensor_scalar(nl.max(tile, axis=1), np.subtract, 1.0, op1=np.multiply, operand1=3.0))
+        return out
+
+    x = normal(128, 16)
+    expected = np.stack([x.sum(1), x.max(1), (x.max(1) - 1) * 3], axis=1)
+    np.testing.assert_allclose(kernel(x), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_program_order_is_kept():
+    """A result that waits for its destination is computed before anything that comes after it."""
+
+    @nki.jit
+    def kernel(x):
+        tile = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.sbuf)
+        tile[...] = nl.load(x)
+        doubled = nl.multiply(tile, 2.0)
+        tile[...] = 0.0
+        out = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, doubled + tile)
+        return out
+
+    x = normal(128, 4)
+    np.testing.assert_array_equal(kernel(x), 2 * x)
+
+
+def test_loop_reduce():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((2, 128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        for half in nl.affine_range(2):
+            for i in nl.affine_range(3):
+                total = nl.loop_reduce(nl.load(x[3 * half + i]), op=np.add, loop_indices=[i])
+            nl.store(out[half], total)
+        return out
+
+    x = normal(6, 128, 4)
+    np.testing.assert_allclose(kernel(x), [x[:3].sum(0), x[3:].sum(0)], rtol=1e-6, atol=1e-6)
+
+
+def test_a_tile_is_no_condition():
+    @nki.jit
+    def kernel(x):
+        if nl.load(x) > 0:
+            pass
+
+    with pytest.raises(errors.UsageError) as caught:
+        kernel(normal(128, 4))
+    assert caught.value.id == "ambiguous_tensor_truth_value"
+
+
+# ---- Launching ---------------------------------------------------------------------------------------
+
+
+def test_output_as_last_argument():
+    @nki.trace
+    def kernel(x, out):
+        nl.store(out, nl.copy(nl.load(x)))
+
+    x, out = normal(128, 4), np.zeros((128, 4), np.float32)
+    nki.simulate_kernel(kernel, x, out)
+    np.testing.assert_array_equal(out, x)
+
+
+@nki.jit
+def spmd(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    row, column = nl.program_id(0), nl.program_id(1)
+    part = slice(row * 128, (row + 1) * 128), slice(column * 8, (column + 1) * 8)
+    nl.store(out[part], nl.add(nl.load(x[part]), float(nl.num_programs() * 10 + nl.program_ndim())))
+    return out
+
+
+def test_spmd_grid():
+    x = normal(256, 24)
+    np.testing.assert_array_equal(nki.simulate_kernel(spmd[2, 3], x), x + np.float32(62))
+    run = spmd[nl.nc(2) * 1, 3].run(x)
+    np.testing.assert_array_equal(run.outputs, x + np.float32(62))
+    assert run.core_count == 2
+
+
+def test_forms_of_the_decorators():
+    x, y = normal(128, 32), normal(128, 32)
+    function = add_masked.func
+    for decorate in (nki.jit(mode="simulation"), nki.baremetal, nki.baremetal(artifacts_dir="x"),
+                     nki.jit(platform_target="trn2"), ncc.skip_middle_end_transformations):
+        kernel = decorate(function)
+        kernel = kernel if hasattr(kernel, "run") else nki.jit(kernel)
+        np.testing.assert_array_equal(kernel(x, y), x + y)
+    timed = nki.benchmark(warmup=1, iters=2)(function)
+    timed(x, y)
+    assert timed.benchmark_result.nc_latency.get_latency_percentile(99) > 0
+
+
+def test_errors_name_the_line_of_a_result_that_waited():
+    @nki.jit
+    def kernel(x):
+        tile = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.sbuf)
+        doubled = nl.multiply(tile, 2.0)  # the culprit
+        return nl.copy(doubled)
+
+    with pytest.raises(errors.UnwrittenRead) as caught:
+        kernel(normal(128, 4))
+    assert "# the culprit" in str(caught.value)
+    assert launch.current() is None
