@@ -105,10 +105,12 @@ class Tile:
             return IndexedTile(self, key)
         return self._view(lambda tensor: _basic(tensor, key))
 
+    def settled(self):
+        """The tensor, for making views: emits only what this tile itself waits for."""
+        return self._tensor
+
     def _view(self, change):
-        if self._zero:
-            return _ZeroView(self, change)
-        return Tile(change(self.resolve()), root=self._root)
+        return Tile(change(self.settled()), root=self._root)
 
     def reshape(self, shape):
         return self._view(lambda tensor: tensor.reshape(tuple(int(n) for n in shape)))
@@ -210,13 +212,6 @@ Tile.__neg__ = lambda self: _operator_method("multiply")(self, -1.0)
 Tile.__invert__ = lambda self: __import__("trena.nki_legacy.language", fromlist=["invert"]).invert(self)
 
 
-class _ZeroView(Tile):
-    """Part of a PSUM tile of zeros that nobody has written: a matmul may accumulate without the zeros."""
-
-    def __init__(self, base, change):
-        super().__init__(change(base._tensor), root=base._root)
-
-
 class IndexedTile(Tile):
     """base[i_p, i_f]: resolved late, because a mask may first cut what would be out of bounds."""
 
@@ -233,7 +228,7 @@ class IndexedTile(Tile):
             )
         for entry in self._key:
             if isinstance(entry, Tile):
-                entry.resolve()
+                entry.settled()
         self._shape = _broadcast_shape([e.shape for e in self._key if isinstance(e, (Affine, Tile))])
 
     shape = property(lambda self: self._shape)
@@ -247,14 +242,14 @@ class IndexedTile(Tile):
         return self._resolve(self._base.resolve(), limits)
 
     def target(self, limits=None):
-        return self._resolve(self._base.target(), limits)
+        return self._resolve(self._base.settled(), limits)
 
     def _resolve(self, tensor, limits):
         limits = limits or [(0, size) for size in self._shape]
         return indexed_view(tensor, self._key, limits)
 
-    def _view(self, change):
-        return Tile(change(self.resolve()), root=self._root)
+    def settled(self):
+        return self._resolve(self._base.settled(), None)
 
 
 def _expand_ellipsis(key, ndim):
@@ -447,6 +442,11 @@ class PendingTile(Tile):
     shape = property(lambda self: self._shape if self._tensor is None else tuple(self._tensor.shape))
     nki_dtype = property(lambda self: self._nki_dtype)
     space = property(lambda self: self._spaces[0] if self._tensor is None else PLACES[self._tensor.buffer][0])
+
+    def settled(self):
+        if self._tensor is None:
+            flush()
+        return self._tensor
 
     def fits(self, target: Tile) -> bool:
         return target.space in self._spaces and target.shape == self._shape and self._nki_dtype.name != "bool"
