@@ -25,14 +25,20 @@ enum class AccessKind : std::uint8_t {
   kRead,
   kReadCarry,  // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
   kWrite,
-  kWriteSome,   // writes some of these bytes and marks them itself: scatters, skipped rows, kReadCarry
+  kWriteSome,   // writes some of these bytes and marks them itself: scatters, skipped rows,
+                // kReadCarry
   kUpdate,      // reads and writes the same bytes: predicated copies, read-modify-write
   kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
 };
 
-// What instructions remember in the core between calls, besides tensors: it keeps them in program order even when
-// a compiler would move independent work up.
-enum class HiddenState : std::uint8_t { kScalarAccumulators, kVectorAccumulators, kRandom, kRegisters };
+// What instructions remember in the core between calls, besides tensors: it keeps them in program
+// order even when a compiler would move independent work up.
+enum class HiddenState : std::uint8_t {
+  kScalarAccumulators,
+  kVectorAccumulators,
+  kRandom,
+  kRegisters
+};
 constexpr int kHiddenStates = 4;
 
 struct Access {
@@ -58,7 +64,9 @@ class AccessList {
     }
   }
   void uses_state(HiddenState state) { states_ |= 1u << static_cast<unsigned>(state); }
-  bool has_state(HiddenState state) const { return (states_ >> static_cast<unsigned>(state) & 1u) != 0; }
+  bool has_state(HiddenState state) const {
+    return (states_ >> static_cast<unsigned>(state) & 1u) != 0;
+  }
   void clear() {
     accesses_.clear();
     states_ = 0;

@@ -116,6 +116,18 @@ void TileRows::write_int32(const Block& block, const std::int32_t* values) const
                 });
 }
 
+void TileRows::mark_written(const Block& block, const std::uint32_t* mask, Storage& storage) const {
+  for_each_line(block, [&](const std::byte* line, std::int64_t stride, std::size_t count,
+                           std::size_t first) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (mask[first + i] != 0) {
+        const std::byte* at = line + static_cast<std::int64_t>(i) * stride;
+        storage.written().mark(static_cast<std::size_t>(at - storage.data()), size_bytes(dtype_));
+      }
+    }
+  });
+}
+
 LaneOperand::LaneOperand(const Operand& operand, std::size_t row_elements)
     : row_elements_(row_elements) {
   if (const Tensor* tensor = std::get_if<Tensor>(&operand)) {

@@ -59,6 +59,9 @@ class TileRows {
   void write_bits(const Block& block, const std::uint32_t* bits) const;
   void write_int32(const Block& block, const std::int32_t* values) const;
 
+  // Marks the elements as written where `mask` is not 0. Not thread-safe.
+  void mark_written(const Block& block, const std::uint32_t* mask, Storage& storage) const;
+
  private:
   template <typename Fn>
   void for_each_line(const Block& block, Fn&& fn) const;

@@ -186,7 +186,9 @@ struct VectorEngine : StreamEngine {
 
 // hw.md §2.3, §2.4
 struct ScalarEngine : StreamEngine {
-  double operand_cycles = kAbsent;      // completion, per [P,1] operand read (bias, scale)
+  double operand_cycles = kAbsent;  // completion, per [P,1] operand read (bias, scale)
+  std::int64_t activation_operands =
+      0;                                // operand reads that `activation`'s offset already contains
   double psum_credit_cycles = kAbsent;  // completion is this much earlier when the source is PSUM
   double table_load_cycles = kAbsent;   // another set of activation functions
   double accumulator_issue_cycles = kAbsent;  // reading the reduce registers: issue

@@ -15,10 +15,7 @@ constexpr Range kAny{0, 0};  // for what holds no number
 
 // The key is the text of the member's path, so the two cannot drift apart.
 #define TRENA_ROW(path, unit, range, since, is_name, meaning) \
-  {                                                           \
-#path, +[](R & root) -> auto& { return root.path; }       \
-    , unit, range, since, is_name, meaning                    \
-  }
+  {#path, +[](R& root) -> auto& { return root.path; }, unit, range, since, is_name, meaning}
 #define NAME(path, meaning) TRENA_ROW(path, "", kPositive, 0, true, meaning)
 #define FIGURE(path, unit, range, meaning) TRENA_ROW(path, unit, range, 0, false, meaning)
 #define SINCE(generation, path, unit, range, meaning) \
@@ -158,6 +155,8 @@ std::vector<Field<Machine>> machine_rows() {
       FIGURE(core.scalar.issue_overhead_cycles, "cycles", kCycles,
              "Set-up that the next instruction cannot hide"),
       FIGURE(core.scalar.operand_cycles, "cycles", kCycles, "Completion, per [P,1] operand"),
+      FIGURE(core.scalar.activation_operands, "", kCount,
+             "[P,1] operand reads that the offset of activation already contains"),
       FIGURE(core.scalar.psum_credit_cycles, "cycles", kCycles,
              "Completion is this much earlier when the source is PSUM"),
       FIGURE(core.scalar.table_load_cycles, "cycles", kCycles,
