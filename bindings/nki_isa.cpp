@@ -2,13 +2,21 @@
 // lives in python/trena/nki/isa.py; rules, values and costs in src/trena/isa/.
 #include "bindings.h"
 #include "objects.h"
+#include "trena/isa/gpsimd/affine_select.h"
+#include "trena/isa/gpsimd/iota.h"
+#include "trena/isa/scalar/activation.h"
 #include "trena/isa/tensor/nc_matmul.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
+#include "trena/isa/vector/nc_stream_shuffle.h"
+#include "trena/isa/vector/reciprocal.h"
+#include "trena/isa/vector/scalar_tensor_tensor.h"
 #include "trena/isa/vector/tensor_copy.h"
+#include "trena/isa/vector/tensor_copy_predicated.h"
 #include "trena/isa/vector/tensor_reduce.h"
 #include "trena/isa/vector/tensor_scalar.h"
 #include "trena/isa/vector/tensor_tensor.h"
+#include "trena/isa/vector/tensor_tensor_scan.h"
 
 namespace trena::bindings {
 namespace {
@@ -33,7 +41,8 @@ std::optional<std::array<std::int64_t, 2>> pair_of(nb::handle pair, std::string_
                 {.rule = std::string(role) + " is a pair (row, column)",
                  .here = nb::cast<std::string>(nb::repr(pair))});
   }
-  return std::array<std::int64_t, 2>{nb::cast<std::int64_t>(pair[0]), nb::cast<std::int64_t>(pair[1])};
+  return std::array<std::int64_t, 2>{nb::cast<std::int64_t>(pair[0]),
+                                     nb::cast<std::int64_t>(pair[1])};
 }
 
 MatmulPerfMode perf_mode_of(nb::handle mode) {
@@ -47,11 +56,67 @@ MatmulPerfMode perf_mode_of(nb::handle mode) {
   throw_not_modelled("nc_matmul perf_mode " + name);
 }
 
+// [[step, count], …] of iota and affine_select.
+using Steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
 }  // namespace
 
 void bind_nki_isa(nb::module_& module) {
+  nb::enum_<ReduceCommand>(module, "reduce_cmd")
+      .value("idle", ReduceCommand::kIdle)
+      .value("reset", ReduceCommand::kReset)
+      .value("reduce", ReduceCommand::kReduce)
+      .value("reset_reduce", ReduceCommand::kResetReduce)
+      .value("load_reduce", ReduceCommand::kLoadReduce);
   nb::module_ isa = module.def_submodule("isa");
   bind_nki_dma(module, isa);
+  isa.def(
+      "activation",
+      [](const Tensor& dst, const Operator& op, const Tensor& data,
+         const std::optional<Operand>& bias, const Operand& scale, const Operator* reduce_op,
+         const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd, const Name& name) {
+        Reduction reduction{std::nullopt, reduce_cmd, reduce_res, std::nullopt};
+        if (reduce_op != nullptr) {
+          reduction.op = alu_of(*reduce_op, "reduce_op");
+        }
+        emit(std::make_unique<Activation>(dst, function_of(op, "op"),
+                                          ActivationInput{data, bias, scale}, std::move(reduction)),
+             name);
+      },
+      "dst"_a, "op"_a, "data"_a, "bias"_a = nb::none(), "scale"_a = 1.0,
+      "reduce_op"_a.none() = nb::none(), "reduce_res"_a = nb::none(),
+      "reduce_cmd"_a = ReduceCommand::kIdle, "name"_a = nb::none());
+  isa.def(
+      "activation_reduce",
+      [](const Tensor& dst, const Operator& op, const Tensor& data, const Operator& reduce_op,
+         const std::optional<Tensor>& reduce_res, const std::optional<Operand>& bias,
+         const Operand& scale, const Name& name) {
+        emit(Activation::reduce(dst, function_of(op, "op"), ActivationInput{data, bias, scale},
+                                alu_of(reduce_op, "reduce_op"), reduce_res),
+             name);
+      },
+      "dst"_a, "op"_a, "data"_a, "reduce_op"_a, "reduce_res"_a.none(), "bias"_a = nb::none(),
+      "scale"_a = 1.0, "name"_a = nb::none());
+  isa.def(
+      "affine_select",
+      [](const Tensor& dst, const Steps& pattern, std::int64_t channel_multiplier,
+         const Tensor& on_true_tile, double on_false_value, const Operator* cmp_op,
+         std::int64_t offset, const Name& name) {
+        emit(std::make_unique<AffineSelect>(
+                 dst, AffinePattern{pattern, offset, channel_multiplier}, on_true_tile,
+                 static_cast<float>(on_false_value),
+                 cmp_op != nullptr ? alu_of(*cmp_op, "cmp_op") : AluOp::kEqual),
+             name);
+      },
+      "dst"_a, "pattern"_a, "channel_multiplier"_a, "on_true_tile"_a, "on_false_value"_a,
+      "cmp_op"_a.none() = nb::none(), "offset"_a = 0, "name"_a = nb::none());
+  isa.def(
+      "iota",
+      [](const Tensor& dst, const Steps& pattern, std::int64_t offset,
+         std::int64_t channel_multiplier, const Name& name) {
+        emit(std::make_unique<Iota>(dst, AffinePattern{pattern, offset, channel_multiplier}), name);
+      },
+      "dst"_a, "pattern"_a, "offset"_a = 0, "channel_multiplier"_a = 0, "name"_a = nb::none());
   isa.def(
       "memset",
       [](const Tensor& dst, MemsetValue value, EngineChoice engine, const Name& name) {
@@ -78,17 +143,49 @@ void bind_nki_isa(nb::module_& module) {
       "tile_position"_a = nb::none(), "tile_size"_a = nb::none(), "perf_mode"_a = nb::none(),
       "name"_a = nb::none());
   isa.def(
+      "nc_stream_shuffle",
+      [](const Tensor& dst, const Tensor& src, std::vector<std::int64_t> shuffle_mask,
+         const Name& name) {
+        emit(std::make_unique<NcStreamShuffle>(dst, src, std::move(shuffle_mask)), name);
+      },
+      "dst"_a, "src"_a, "shuffle_mask"_a, "name"_a = nb::none());
+  isa.def(
       "nc_transpose",
       [](const Tensor& dst, const Tensor& data, EngineChoice engine, const Name& name) {
         emit(std::make_unique<NcTranspose>(dst, data, request(engine)), name);
       },
       "dst"_a, "data"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
+      "reciprocal",
+      [](const Tensor& dst, const Tensor& data, const Name& name) {
+        emit(std::make_unique<Reciprocal>(dst, data), name);
+      },
+      "dst"_a, "data"_a, "name"_a = nb::none());
+  isa.def(
+      "scalar_tensor_tensor",
+      [](const Tensor& dst, const Tensor& data, const Operator& op0, const Operand& operand0,
+         const Operator& op1, const Tensor& operand1, bool reverse0, bool reverse1,
+         const Name& name) {
+        emit(std::make_unique<ScalarTensorTensor>(
+                 dst, data, ScalarStep{alu_of(op0, "op0"), operand0, reverse0}, alu_of(op1, "op1"),
+                 operand1, reverse1),
+             name);
+      },
+      "dst"_a, "data"_a, "op0"_a, "operand0"_a, "op1"_a, "operand1"_a, "reverse0"_a = false,
+      "reverse1"_a = false, "name"_a = nb::none());
+  isa.def(
       "tensor_copy",
       [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
         emit(std::make_unique<TensorCopy>(dst, src, request(engine)), name);
       },
       "dst"_a, "src"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "tensor_copy_predicated",
+      [](const Tensor& dst, const Operand& src, const Tensor& predicate, bool reverse_pred,
+         const Name& name) {
+        emit(std::make_unique<TensorCopyPredicated>(dst, src, predicate, reverse_pred), name);
+      },
+      "dst"_a, "src"_a, "predicate"_a, "reverse_pred"_a = false, "name"_a = nb::none());
   isa.def(
       "tensor_reduce",
       [](const Tensor& dst, const Operator& op, const Tensor& data, const Axes& axis, bool negate,
@@ -125,6 +222,17 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "data1"_a, "data2"_a, "op"_a, "engine"_a = EngineChoice::kUnknown,
       "name"_a = nb::none());
+  isa.def(
+      "tensor_tensor_scan",
+      [](const Tensor& dst, const Tensor& data0, const Tensor& data1, const Operand& initial,
+         const Operator& op0, const Operator& op1, bool reverse0, bool reverse1, const Name& name) {
+        emit(std::make_unique<TensorTensorScan>(
+                 dst, data0, data1, initial,
+                 ScanOperators{alu_of(op0, "op0"), alu_of(op1, "op1"), reverse0, reverse1}),
+             name);
+      },
+      "dst"_a, "data0"_a, "data1"_a, "initial"_a, "op0"_a, "op1"_a, "reverse0"_a = false,
+      "reverse1"_a = false, "name"_a = nb::none());
 }
 
 }  // namespace trena::bindings
