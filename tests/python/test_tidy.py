@@ -54,7 +54,7 @@ def used_ids():
             for name in re.findall(r'push_back\(\s*\{"([a-z0-9-]+)"', text):
                 used.setdefault(name, relative(path))
     for path in files("python", endings=(".py",)):
-        for name in re.findall(r'\bid="([a-z0-9-]+)"', read(path)):
+        for name in re.findall(r'\bid="([a-z0-9_-]+)"', read(path)):
             used.setdefault(name, relative(path))
     used.pop("error", None)  # the default of trena.errors.Error
     return used
