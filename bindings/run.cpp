@@ -3,9 +3,12 @@
 
 #include <nanobind/ndarray.h>
 
+#include <chrono>
 #include <map>
 
 #include "bindings.h"
+#include "trena/core/placement.h"
+#include "trena/core/timeline.h"
 #include "trena/report/perfetto.h"
 #include "trena/report/summary.h"
 
@@ -287,6 +290,25 @@ nb::dict debug(const Run& run) {
   return result;
 }
 
+// What finishing a program costs this host: (placement, clock). For bench/, which may not guess.
+std::pair<double, double> phase_seconds(const Program& program, std::string_view schedule) {
+  using Clock = std::chrono::steady_clock;
+  Run run;
+  run.options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
+  run.cores = program.core_count();
+  run.per_core.resize(static_cast<std::size_t>(run.cores));
+  const Clock::time_point start = Clock::now();
+  std::vector<Stream> streams;
+  for (int core = 0; core < run.cores; ++core) {
+    streams.push_back(place(program, core, program.machine(), SpillPolicy::kAuto));
+  }
+  const Clock::time_point placed = Clock::now();
+  simulate(program, program.machine(), streams, run);
+  const Clock::time_point timed = Clock::now();
+  return {std::chrono::duration<double>(placed - start).count(),
+          std::chrono::duration<double>(timed - placed).count()};
+}
+
 }  // namespace
 
 void bind_run(nb::module_& module) {
@@ -339,6 +361,9 @@ void bind_run(nb::module_& module) {
       .def("to_perfetto", write_perfetto, "path"_a, "a trace for https://ui.perfetto.dev")
       .def("summary", summary_dict, "machine"_a, "every figure of a report, schema trena.run/1")
       .def_prop_ro("debug", debug);
+
+  module.def("phase_seconds", phase_seconds, "program"_a, "schedule"_a = "program",
+             "(placement, clock) in seconds of this host, for benchmarks");
 }
 
 }  // namespace trena::bindings
