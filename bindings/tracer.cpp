@@ -23,6 +23,21 @@ struct FileEntry {
   bool internal;
 };
 
+// Operators of PyTorch are called through its own modules; the user's line is the one above them.
+bool in_pytorch(const std::string& path) {
+  const nb::dict modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
+  if (!modules.contains("torch")) {
+    return false;
+  }
+  const nb::object file = nb::getattr(modules["torch"], "__file__", nb::none());
+  if (file.is_none()) {
+    return false;
+  }
+  const std::string init = nb::cast<std::string>(file);
+  const std::size_t directory = init.find_last_of("/\\") + 1;
+  return path.compare(0, directory, init, 0, directory) == 0;
+}
+
 const FileEntry& file_entry(PyObject* filename) {
   static std::unordered_map<PyObject*, FileEntry>* entries =
       new std::unordered_map<PyObject*, FileEntry>();
@@ -36,7 +51,7 @@ const FileEntry& file_entry(PyObject* filename) {
   Py_INCREF(filename);
   const char* path = PyUnicode_AsUTF8(filename);
   std::string text = path != nullptr ? path : "?";
-  const bool internal = text.rfind(package_directory, 0) == 0;
+  const bool internal = text.rfind(package_directory, 0) == 0 || in_pytorch(text);
   return entries->emplace(filename, FileEntry{std::move(text), internal}).first->second;
 }
 

@@ -17,13 +17,15 @@ __all__ = ["clear_op_tracking", "executed_ops", "fallback_ops", "host_alias", "i
 
 
 def _autoload() -> None:
-    """Entry point `torch.backends`: called at the end of `import torch`."""
+    """Entry point `torch.backends`: PyTorch calls it at the end of `import torch`."""
     if importlib.util.find_spec("torch_neuronx") is not None:
-        return  # the real device is installed: only one backend of this name can exist
+        return  # the real device is installed, and a process has room for one
     _register()
 
 
 def _register() -> None:
+    # PyTorch first: importing it may come back here through the entry point.
+    import torch  # noqa: F401
     from trena.torch import device
 
     device.register()
@@ -40,3 +42,6 @@ def __getattr__(name: str):
     from trena.torch import session
 
     return getattr(session, name)
+
+
+_autoload()

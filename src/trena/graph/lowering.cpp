@@ -60,6 +60,12 @@ NestLimits Lowering::limits() const {
   return limits;
 }
 
+std::int64_t Lowering::product_columns() const {
+  const Core& core = machine().core;
+  const auto bank_floats = core.psum.bank_bytes / static_cast<std::int64_t>(size_bytes(DType::kFloat32));
+  return std::min(core.tensor.max_moving_columns, bank_floats);
+}
+
 Tensor Lowering::make_tile(Space space, DType dtype, std::span<const std::int64_t> shape) {
   BufferRequest request;
   request.space = space;

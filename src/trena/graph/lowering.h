@@ -28,6 +28,8 @@ class Lowering {
 
   const Machine& machine() const { return program_.machine(); }
   NestLimits limits() const;
+  // Columns of one product: its float32 result fills one bank of PSUM.
+  std::int64_t product_columns() const;
 
   Tensor sbuf(DType dtype, std::span<const std::int64_t> shape);
   Tensor sbuf(DType dtype, std::initializer_list<std::int64_t> shape);

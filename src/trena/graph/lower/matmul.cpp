@@ -8,9 +8,6 @@
 namespace trena {
 namespace {
 
-// Result tiles that are summed at once: half of PSUM, so that the next group starts while this one
-// leaves.
-constexpr std::int64_t kRowBlocksPerGroup = 4;
 // k tiles that are loaded together: long runs for the DMA, and few enough that two panels fit SBUF.
 constexpr std::int64_t kTilesPerPanel = 8;
 
@@ -59,9 +56,11 @@ class Product {
     const Range m{0, out_.sizes[0]};
     const Range n{0, out_.sizes[1]};
     const Range k{0, b_.sizes[0]};
-    for (const Range columns : cut(n, engine.max_moving_columns)) {
+    // Half of PSUM, so that the next group starts while this one leaves.
+    const std::int64_t group_blocks = std::max<std::int64_t>(1, lowering_.machine().core.psum.banks / 2);
+    for (const Range columns : cut(n, lowering_.product_columns())) {
       bias_tile_.reset();
-      for (const Range rows : cut(m, kRowBlocksPerGroup * engine.columns)) {
+      for (const Range rows : cut(m, group_blocks * engine.columns)) {
         lower_group(cut(rows, engine.columns), columns, k);
       }
     }

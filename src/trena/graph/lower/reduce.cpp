@@ -181,7 +181,8 @@ class Reduction {
 
   // A sum over partitions: a product with a column of ones, which the array does at full rate.
   void lower_columns(const Split& dims) {
-    const TensorEngine& engine = lowering_.machine().core.tensor;
+    const std::int64_t step = lowering_.product_columns();
+    const std::int64_t rows = lowering_.machine().core.tensor.rows;
     std::vector<NestDim> kept(dims.kept.begin(), dims.kept.end() - 1);
     const NestDim columns = dims.kept.back();
     std::vector<NestDim> outer = dims.reduced;
@@ -190,14 +191,14 @@ class Reduction {
                          [](const NestDim& a, const NestDim& b) { return a.size < b.size; });
     const NestDim contraction = *widest;
     outer.erase(widest);
-    const Tensor ones = lowering_.sbuf(in_.dtype, {std::min(engine.rows, contraction.size), 1});
+    const Tensor ones = lowering_.sbuf(in_.dtype, {std::min(rows, contraction.size), 1});
     lowering_.keep(ones);
     lowering_.memset(ones, 1.0F);
     const NestDim single{1, {0, 0}};
     kept.insert(kept.begin(), single);
     for_each_pair(kept, [&](std::int64_t out_offset, std::int64_t in_offset) {
-      for (std::int64_t first = 0; first < columns.size; first += engine.max_moving_columns) {
-        const std::int64_t count = std::min(engine.max_moving_columns, columns.size - first);
+      for (std::int64_t first = 0; first < columns.size; first += step) {
+        const std::int64_t count = std::min(step, columns.size - first);
         const Tensor sum = lowering_.psum(DType::kFloat32, {1, count});
         sum_columns(sum, ones, contraction, outer, in_offset + first * columns.strides_bytes[kIn],
                     {count, columns.strides_bytes[kIn]});
