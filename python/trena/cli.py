@@ -166,6 +166,8 @@ def _report(arguments) -> int:
     """Summaries under the script's own output. 0, or an exit code when a file cannot be written."""
     from trena import launch
 
+    if "trena.torch.session" in sys.modules:  # work since the last synchronisation is a step too
+        sys.modules["trena.torch.session"].synchronize()
     runs = list(launch.runs)
     if not runs:
         if not arguments.quiet:

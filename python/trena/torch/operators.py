@@ -143,7 +143,12 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 def _unary(name):
-    kernel(f"{name}.out")(lambda label, self, *, out: elementwise(label, name, out, [self]))
+    def apply(label, self, *, out):
+        if out.size() != self.size():  # abs passes an empty one
+            out.resize_(self.size())
+        return elementwise(label, name, out, [self])
+
+    kernel(f"{name}.out")(apply)
 
 
 for _name in ("abs", "exp", "log", "neg", "reciprocal", "rsqrt", "sigmoid", "silu", "sqrt", "tanh"):
