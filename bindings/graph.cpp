@@ -246,7 +246,6 @@ void bind_graph(nb::module_& module) {
           },
           "address"_a, "dtype"_a, "sizes"_a, "strides"_a)
       .def_prop_ro("instruction_count", &Session::instruction_count)
-      .def_prop_ro("multiply_accumulates", &Session::multiply_accumulates)
       .def(
           "finish",
           [](Session& self, std::string_view schedule, std::string_view spill) {

@@ -21,7 +21,8 @@ HbmView view(std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides)
 }
 
 // The byte offsets that the tiles touch in operand `index`, with how often.
-std::map<std::int64_t, int> touched(std::span<const HbmView> operands, std::size_t index, const NestLimits& limits) {
+std::map<std::int64_t, int> touched(std::span<const HbmView> operands, std::size_t index,
+                                    const NestLimits& limits) {
   std::map<std::int64_t, int> counts;
   for_each_tile(collapse(operands), operands.size(), limits, [&](const NestTile& tile) {
     EXPECT_LE(tile.partitions(), limits.partitions);
@@ -56,9 +57,9 @@ void expect_each_once(const std::map<std::int64_t, int>& counts, std::int64_t el
 }
 
 TEST(Nest, CoversEveryElementOnce) {
-  const std::vector<std::vector<std::int64_t>> shapes = {{},        {1},          {7},       {1009},   {128, 2048},
-                                                         {300, 70}, {3, 9000},    {9000, 3}, {2, 3, 4}, {5, 200, 7},
-                                                         {129, 2049}, {31, 33, 35}};
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {},        {1},       {7},       {1009},      {128, 2048}, {300, 70},
+      {3, 9000}, {9000, 3}, {2, 3, 4}, {5, 200, 7}, {129, 2049}, {31, 33, 35}};
   for (const auto& shape : shapes) {
     std::vector<std::int64_t> strides(shape.size());
     std::int64_t count = 1;

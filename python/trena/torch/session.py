@@ -101,7 +101,7 @@ def synchronize(device=None) -> None:
     if session is None or session.instruction_count == 0:
         return
     options = launch.defaults
-    macs, instructions = session.multiply_accumulates, session.instruction_count
+    instructions = session.instruction_count
     timing = session.finish(options.schedule, options.spill)
     run = launch.Run("torch step", [], _state.machine, options, 1, timing, time.perf_counter() - _state.started)
     _state.started = time.perf_counter()
@@ -109,7 +109,7 @@ def synchronize(device=None) -> None:
     launch.runs.append(run)
     for counters in _state.counters():
         counters.runs = [*counters.runs, run][-256:]
-        counters.multiply_accumulates += macs
+        counters.multiply_accumulates += timing.multiply_accumulates
         counters.instructions += instructions
     for step in _state.steps:
         step.time_ns += run.time_ns

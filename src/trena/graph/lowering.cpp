@@ -6,10 +6,15 @@
 #include <cstring>
 
 #include "trena/isa/dma/dma_copy.h"
+#include "trena/isa/gpsimd/iota.h"
+#include "trena/isa/scalar/activation.h"
 #include "trena/isa/tensor/nc_matmul.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
+#include "trena/isa/vector/reciprocal.h"
+#include "trena/isa/vector/scalar_tensor_tensor.h"
 #include "trena/isa/vector/tensor_copy.h"
+#include "trena/isa/vector/tensor_copy_predicated.h"
 #include "trena/isa/vector/tensor_reduce.h"
 #include "trena/isa/vector/tensor_scalar.h"
 #include "trena/isa/vector/tensor_tensor.h"
@@ -62,7 +67,8 @@ NestLimits Lowering::limits() const {
 
 std::int64_t Lowering::product_columns() const {
   const Core& core = machine().core;
-  const auto bank_floats = core.psum.bank_bytes / static_cast<std::int64_t>(size_bytes(DType::kFloat32));
+  const auto bank_floats =
+      core.psum.bank_bytes / static_cast<std::int64_t>(size_bytes(DType::kFloat32));
   return std::min(core.tensor.max_moving_columns, bank_floats);
 }
 
@@ -158,28 +164,37 @@ void Lowering::reduce_free(const Tensor& dst, AluOp op, const Tensor& data) {
   append<TensorReduce>(dst, op, data, std::move(axes), false);
 }
 
-namespace {
-
-[[noreturn]] void not_yet(std::string_view instruction) {
-  throw Error(ErrorKind::kNotModelled, "graph-operator",
-              {.rule = "an operator is lowered to instructions that exist",
-               .here = std::string(instruction)});
+void Lowering::iota(const Tensor& dst) {
+  append<Iota>(dst, AffinePattern{{{1, dst.free_size()}}, 0, 0});
 }
 
-}  // namespace
+void Lowering::scalar_tensor_tensor(const Tensor& dst, const Tensor& data, AluOp op0,
+                                    const Operand& operand0, AluOp op1, const Tensor& b) {
+  append<ScalarTensorTensor>(dst, data, ScalarStep{op0, operand0, false}, op1, b, false);
+}
 
-void Lowering::iota(const Tensor&) { not_yet("iota"); }
-void Lowering::scalar_tensor_tensor(const Tensor&, const Tensor&, AluOp, const Operand&, AluOp,
-                                    const Tensor&) {
-  not_yet("scalar_tensor_tensor");
+void Lowering::copy_predicated(const Tensor& dst, const Tensor& src, const Tensor& predicate) {
+  std::vector<Dim> dims;
+  for (int axis = 0; axis < predicate.rank(); ++axis) {
+    dims.push_back(predicate.dim(axis));
+  }
+  // A bool is a byte of 0 or 1, which is what the instruction asks for.
+  const Tensor bytes = predicate.with(DType::kUint8, predicate.offset_bytes(), dims);
+  append<TensorCopyPredicated>(dst, src, bytes, false);
 }
-void Lowering::copy_predicated(const Tensor&, const Tensor&, const Tensor&) {
-  not_yet("tensor_copy_predicated");
+
+void Lowering::reciprocal(const Tensor& dst, const Tensor& data) { append<Reciprocal>(dst, data); }
+
+void Lowering::activation(const Tensor& dst, MathFunction function, const Tensor& data) {
+  append<Activation>(dst, function, ActivationInput{data, std::nullopt, 1.0}, Reduction{});
 }
-void Lowering::reciprocal(const Tensor&, const Tensor&) { not_yet("reciprocal"); }
-void Lowering::activation(const Tensor&, MathFunction, const Tensor&, const Operand&,
-                          const std::optional<Tensor>&) {
-  not_yet("activation");
+
+void Lowering::activation_sum(const Tensor& dst, MathFunction function, const Tensor& data,
+                              const Tensor& sum) {
+  std::unique_ptr<Activation> instruction =
+      Activation::reduce(dst, function, ActivationInput{data, std::nullopt, 1.0}, AluOp::kAdd, sum);
+  instruction->label = op_;
+  program_.append(0, std::move(instruction));
 }
 
 Tensor Lowering::reduce_tile(AluOp op, const Tensor& tile) {

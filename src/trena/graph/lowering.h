@@ -56,9 +56,10 @@ class Lowering {
   // dst where `predicate` is not 0 becomes src
   void copy_predicated(const Tensor& dst, const Tensor& src, const Tensor& predicate);
   void reciprocal(const Tensor& dst, const Tensor& data);
-  // function(data · scale + bias)
-  void activation(const Tensor& dst, MathFunction function, const Tensor& data,
-                  const Operand& scale = 1.0, const std::optional<Tensor>& bias = std::nullopt);
+  void activation(const Tensor& dst, MathFunction function, const Tensor& data);
+  // The same, and the sum of every row into `sum` [P, 1].
+  void activation_sum(const Tensor& dst, MathFunction function, const Tensor& data,
+                      const Tensor& sum);
   // All of the free axis into one value per partition: dst is [P, 1].
   void reduce_free(const Tensor& dst, AluOp op, const Tensor& data);
   // All of a float32 tile into one value [1, 1]: along the free axis, then the partitions through a

@@ -55,17 +55,6 @@ std::size_t Session::instruction_count() const {
   return program_ ? program_->instruction_count() : 0;
 }
 
-std::int64_t Session::multiply_accumulates() const {
-  std::int64_t sum = 0;
-  if (program_) {
-    for (const auto& instruction : program_->instructions(0)) {
-      const Activity activity = instruction->cost(machine_).activity;
-      sum += activity.transpose ? 0 : activity.multiply_accumulates;
-    }
-  }
-  return sum;
-}
-
 std::optional<Run> Session::finish(const RunOptions& options) {
   if (instruction_count() == 0) {
     drop();

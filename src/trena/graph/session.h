@@ -38,8 +38,6 @@ class Session {
 
   // Instructions of the step in progress.
   std::size_t instruction_count() const;
-  // Useful multiply-accumulates of the step in progress: the sum of what its instructions report.
-  std::int64_t multiply_accumulates() const;
 
   // Ends the step: places and times its program and forgets it. Nothing when there was nothing to
   // do.

@@ -57,7 +57,8 @@ class Product {
     const Range n{0, out_.sizes[1]};
     const Range k{0, b_.sizes[0]};
     // Half of PSUM, so that the next group starts while this one leaves.
-    const std::int64_t group_blocks = std::max<std::int64_t>(1, lowering_.machine().core.psum.banks / 2);
+    const std::int64_t group_blocks =
+        std::max<std::int64_t>(1, lowering_.machine().core.psum.banks / 2);
     for (const Range columns : cut(n, lowering_.product_columns())) {
       bias_tile_.reset();
       for (const Range rows : cut(m, group_blocks * engine.columns)) {

@@ -141,7 +141,7 @@ class Loss {
     const Tensor chosen = lowering_.sbuf(DType::kUint8, {count, problem_.classes});
     lowering_.tensor_scalar(chosen, class_numbers(count), AluOp::kEqual, labels);
     // A select and not a product: the other classes may have log-probability -inf.
-    const Tensor picked = lowering_.sbuf(DType::kFloat32, {count, problem_.classes});
+    const Tensor picked = lowering_.sbuf(matrix_.dtype, {count, problem_.classes});
     lowering_.memset(picked, 0.0F);
     lowering_.copy_predicated(picked, values, chosen);
     const Tensor sum = lowering_.sbuf(DType::kFloat32, {count, 1});

@@ -96,9 +96,9 @@ void for_each_partition_tile(std::vector<NestDim> kept, std::int64_t partitions,
   }
 }
 
-class Reduction {
+class AxisReduction {
  public:
-  Reduction(Lowering& lowering, AluOp op, const HbmView& out, const HbmView& in, float scale)
+  AxisReduction(Lowering& lowering, AluOp op, const HbmView& out, const HbmView& in, float scale)
       : lowering_(lowering), op_(op), out_(out), in_(in), scale_(scale) {}
 
   void lower(const Split& dims) {
@@ -286,7 +286,7 @@ void lower_reduce(Lowering& lowering, AluOp op, const HbmView& out, const HbmVie
     throw Error(ErrorKind::kNotModelled, "graph-shape",
                 {.rule = "a reduction has at least one element", .here = "an empty tensor"});
   }
-  Reduction(lowering, op, out, in, scale).lower(split(out, in, axes));
+  AxisReduction(lowering, op, out, in, scale).lower(split(out, in, axes));
 }
 
 void lower_softmax(Lowering& lowering, const HbmView& out, const HbmView& in, std::int64_t axis,
@@ -300,9 +300,8 @@ void lower_softmax(Lowering& lowering, const HbmView& out, const HbmView& in, st
     const Tensor shifted = lowering.sbuf(DType::kFloat32, tile.full_shape());
     lowering.tensor_scalar(shifted, x, AluOp::kSubtract, largest);
     const Tensor exponentials = lowering.sbuf(DType::kFloat32, tile.full_shape());
-    lowering.activation(exponentials, MathFunction::kExp, shifted);
     const Tensor sum = lowering.sbuf(DType::kFloat32, {partitions, 1});
-    lowering.reduce_free(sum, AluOp::kAdd, exponentials);
+    lowering.activation_sum(exponentials, MathFunction::kExp, shifted, sum);
     const Tensor result = lowering.sbuf(out.dtype, tile.full_shape());
     const Tensor normaliser = lowering.sbuf(DType::kFloat32, {partitions, 1});
     if (logarithm) {
