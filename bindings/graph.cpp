@@ -126,10 +126,20 @@ nb::object allocate(std::vector<std::int64_t> shape, std::vector<std::int64_t> s
 // ---- Operators
 // -----------------------------------------------------------------------------------
 
-// Sets the user's line and the operator's name for what follows.
-Lowering begin(Session& session, std::string_view op) {
-  mark_position(session.program());
-  return Lowering(session.program(), op);
+// Lowers one operator; what goes wrong carries the user's line.
+template <typename Fn>
+void lower(Session& session, std::string_view op, Fn&& fn) {
+  Program& program = session.program();
+  mark_position(program);
+  try {
+    Lowering lowering(program, op);
+    fn(lowering);
+  } catch (Error& error) {
+    if (!error.has_where()) {
+      error.set_where(program.source_line(program.position()));
+    }
+    throw;
+  }
 }
 
 AluOp reduction_named(std::string_view name) {
@@ -152,68 +162,64 @@ void bind_operators(nb::class_<Session>& session) {
           "matmul",
           [](Session& self, std::string_view op, const View& out, const View& a, const View& b,
              const std::optional<View>& bias, float alpha, float beta) {
-            Lowering lowering = begin(self, op);
-            lower_matmul(lowering, out, a, b, bias, {alpha, beta});
+            lower(self, op, [&](Lowering& lowering) {
+              lower_matmul(lowering, out, a, b, bias, {alpha, beta});
+            });
           },
           "op"_a, "out"_a, "a"_a, "b"_a, "bias"_a = nb::none(), "alpha"_a = 1.0F, "beta"_a = 1.0F)
       .def("elementwise",
            [](Session& self, std::string_view op, std::string_view name, const View& out,
               const std::vector<View>& inputs, const std::vector<double>& scalars) {
-             Lowering lowering = begin(self, op);
-             lower_elementwise(lowering, name, out, inputs, scalars);
+             lower(self, op, [&](Lowering& lowering) {
+               lower_elementwise(lowering, name, out, inputs, scalars);
+             });
            })
       .def("fill",
            [](Session& self, std::string_view op, const View& out, double value) {
-             Lowering lowering = begin(self, op);
-             lower_fill(lowering, out, value);
+             lower(self, op, [&](Lowering& lowering) { lower_fill(lowering, out, value); });
            })
       .def("copy",
            [](Session& self, std::string_view op, const View& out, const View& source) {
-             Lowering lowering = begin(self, op);
-             lower_copy(lowering, out, source);
+             lower(self, op, [&](Lowering& lowering) { lower_copy(lowering, out, source); });
            })
       .def("reduce",
            [](Session& self, std::string_view op, std::string_view reduction, const View& out,
               const View& in, const std::vector<std::int64_t>& axes, float scale) {
-             Lowering lowering = begin(self, op);
-             lower_reduce(lowering, reduction_named(reduction), out, in, axes, scale);
+             lower(self, op, [&](Lowering& lowering) {
+               lower_reduce(lowering, reduction_named(reduction), out, in, axes, scale);
+             });
            })
       .def("softmax",
            [](Session& self, std::string_view op, const View& out, const View& in,
               std::int64_t axis, bool logarithm) {
-             Lowering lowering = begin(self, op);
-             lower_softmax(lowering, out, in, axis, logarithm);
+             lower(self, op,
+                   [&](Lowering& lowering) { lower_softmax(lowering, out, in, axis, logarithm); });
            })
       .def("softmax_backward",
            [](Session& self, std::string_view op, const View& grad_input, const View& grad,
               const View& output, std::int64_t axis, bool logarithm) {
-             Lowering lowering = begin(self, op);
-             lower_softmax_backward(lowering, grad_input, grad, output, axis, logarithm);
+             lower(self, op, [&](Lowering& lowering) {
+               lower_softmax_backward(lowering, grad_input, grad, output, axis, logarithm);
+             });
            })
       .def("nll_loss",
            [](Session& self, std::string_view op, const View& output, const View& total_weight,
               const View& log_probabilities, const View& labels, std::int64_t reduction,
               std::int64_t ignore_index) {
-             Lowering lowering = begin(self, op);
-             lower_nll_loss(lowering, output, total_weight, log_probabilities, labels,
-                            loss_options(reduction, ignore_index));
+             lower(self, op, [&](Lowering& lowering) {
+               lower_nll_loss(lowering, output, total_weight, log_probabilities, labels,
+                              loss_options(reduction, ignore_index));
+             });
            })
       .def("nll_loss_backward",
            [](Session& self, std::string_view op, const View& grad_input, const View& grad_output,
               const View& labels, const View& total_weight, std::int64_t reduction,
               std::int64_t ignore_index) {
-             Lowering lowering = begin(self, op);
-             lower_nll_loss_backward(lowering, grad_input, grad_output, labels, total_weight,
-                                     loss_options(reduction, ignore_index));
+             lower(self, op, [&](Lowering& lowering) {
+               lower_nll_loss_backward(lowering, grad_input, grad_output, labels, total_weight,
+                                       loss_options(reduction, ignore_index));
+             });
            });
-}
-
-std::vector<std::tuple<std::string, std::size_t, std::size_t>> elementwise_table() {
-  std::vector<std::tuple<std::string, std::size_t, std::size_t>> table;
-  for (const ElementwiseForm& form : elementwise_forms()) {
-    table.emplace_back(form.name, form.inputs, form.scalars);
-  }
-  return table;
 }
 
 }  // namespace
@@ -232,7 +238,6 @@ void bind_graph(nb::module_& module) {
   });
   graph.def("reset_peak", [] { Heap::instance().reset_peak(); });
   graph.def("hbm_bytes", core_hbm_bytes, "machine"_a);
-  graph.def("elementwise_forms", elementwise_table);
   graph.def("set_product_fault", set_product_fault, "on"_a);
   nb::class_<HbmView>(graph, "View");
   nb::class_<Session> session(graph, "Session");

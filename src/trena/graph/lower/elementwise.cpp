@@ -192,12 +192,4 @@ void lower_elementwise(Lowering& lowering, std::string_view name, const HbmView&
   });
 }
 
-std::vector<ElementwiseForm> elementwise_forms() {
-  std::vector<ElementwiseForm> forms;
-  for (const Recipe& recipe : kRecipes) {
-    forms.push_back({recipe.name, recipe.inputs, recipe.scalars});
-  }
-  return forms;
-}
-
 }  // namespace trena
