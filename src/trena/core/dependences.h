@@ -30,7 +30,7 @@ class Dependences {
 
   // Closes `item`: its waits, sorted and without repetition, go to `waits`.
   void finish(Edges& waits);
-  void add_wait(std::uint32_t earlier) { found_.push_back(Wait::after_end(earlier)); }
+  void add_wait(Wait wait) { found_.push_back(wait); }
 
  private:
   // An access that later ones may still have to wait for.

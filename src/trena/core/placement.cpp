@@ -102,6 +102,7 @@ class Placer {
   Stream stream_;
   AccessList scratch_;
   std::string failure_;
+  std::optional<std::uint32_t> last_meeting_;
   std::size_t now_ = 0;  // program index of the unit being placed
   std::int64_t sbuf_live_bytes_ = 0;
   std::int64_t psum_live_bytes_ = 0;
@@ -241,8 +242,16 @@ void Placer::emit(std::size_t index, Insertion insertion) {
   if (insertion == Insertion::kRecorded) {
     item_of_[index] = item;
     for (const std::uint32_t earlier : recorded_[index].instruction->depends_on) {
-      order_.add_wait(item_of_[earlier]);
+      order_.add_wait(Wait::after_end(item_of_[earlier]));
     }
+  }
+  if (recorded_[index].instruction->rendezvous() >= 0) {
+    // Cores meet in the order of their programs, whatever is ready first: two cores that took two
+    // meetings in different orders would wait for ever.
+    if (last_meeting_) {
+      order_.add_wait(Wait::after_start(*last_meeting_));
+    }
+    last_meeting_ = item;
   }
   order_.finish(stream_.waits);
 }

@@ -26,7 +26,7 @@ std::optional<std::int64_t> Ranges::find_oldest(std::int64_t length,
   std::optional<std::int64_t> best;
   std::int64_t best_stamp = std::numeric_limits<std::int64_t>::max();
   const auto usable = [&](const Range& range) {
-    return !range.stay && (!freed_by || range.freed_by == *freed_by);
+    return !range.stay && (!freed_by || range.freed_at < 0 || range.freed_by == *freed_by);
   };
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     std::int64_t stamp = -1;

@@ -28,8 +28,8 @@ class Ranges {
 
   // Of the runs of free ranges that hold `length`: the one whose newest stamp is oldest. Adjacent
   // free ranges join but keep their own stamps, so a run is as new as its newest part (hw.md §2.7,
-  // allocator). With `freed_by`, only ranges last used on that engine: their next tenant needs no
-  // wait between engines.
+  // allocator). With `freed_by`, only ranges last used on that engine, whose next tenant needs no
+  // wait between engines, or never used, whose first one needs none at all.
   std::optional<std::int64_t> find_oldest(std::int64_t length,
                                           std::optional<int> freed_by = {}) const;
   // The smallest hole that holds `length`: for programs that the first rule fragments.

@@ -27,6 +27,13 @@ TensorClock::TensorClock(const Machine& machine) {
   rate_ = floor_;
 }
 
+// Ticks of the last product inside the current window, weighted by the part of the array it used.
+double TensorClock::last_in_window() const {
+  const Ticks from = std::max(last_from_, window_start_);
+  const Ticks to = std::min(last_to_, window_start_ + window_);
+  return static_cast<double>(std::max<Ticks>(0, to - from)) * last_area_;
+}
+
 // Rolls the utilisation windows forward to `time`: a window above the threshold earns full rate for the next one,
 // any other falls back to the floor (hw.md §1.8; "under 50 %" includes exactly 50 %).
 double TensorClock::rate_at(Ticks time) {
@@ -35,20 +42,26 @@ double TensorClock::rate_at(Ticks time) {
   }
   while (time >= window_start_ + window_) {
     rate_ = window_active_ > threshold_ * static_cast<double>(window_) ? 1.0 : floor_;
-    window_active_ = std::max(0.0, window_active_ - static_cast<double>(window_));
     window_start_ += window_;
-    if (window_active_ == 0.0 && time >= window_start_ + 2 * window_) {
-      // Idle windows change nothing more.
+    if (last_to_ <= window_start_ && time >= window_start_ + window_) {
+      // Nothing runs until the window of `time`: those between change nothing more.
       window_start_ += (time - window_start_) / window_ * window_;
       rate_ = floor_;
     }
+    window_active_ = last_in_window();
   }
   return rate_;
 }
 
-// Activity is credited when it is scheduled; what reaches past the window's end is carried into the next.
+// A product may reach into later windows, which then count their own share; the next one starts behind it.
 void TensorClock::account(Ticks from, Ticks to, double area) {
-  window_active_ += static_cast<double>(to - from) * (counts_area_ ? area : 1.0);
+  if (!ramp_) {
+    return;
+  }
+  last_from_ = from;
+  last_to_ = to;
+  last_area_ = counts_area_ ? area : 1.0;
+  window_active_ += last_in_window();
 }
 
 // A leaky bucket: dense work runs at full rate until the excess over the sustained level fills the window.

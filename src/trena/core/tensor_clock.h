@@ -20,6 +20,7 @@ class TensorClock {
 
  private:
   double rate_at(Ticks time);
+  double last_in_window() const;
   void account(Ticks from, Ticks to, double area);
   Ticks stretch_sustained(Ticks service, Ticks start);
 
@@ -37,6 +38,9 @@ class TensorClock {
   bool ever_ran_ = false;
   Ticks window_start_ = 0;
   double window_active_ = 0;  // area-weighted busy ticks inside the window
+  Ticks last_from_ = 0;       // streaming of the last product
+  Ticks last_to_ = 0;
+  double last_area_ = 1;
   double rate_ = 1;
   double excess_ = 0;         // busy ticks above the sustained level, leaky
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
 #include <unordered_map>
 
@@ -69,6 +70,12 @@ struct Successor {
   bool on_start;
 };
 
+// At a rendezvous: who, and since when its queue had been free.
+struct Arrival {
+  std::uint32_t item;
+  Ticks free_since;
+};
+
 class Simulation {
  public:
   Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run);
@@ -110,7 +117,7 @@ class Simulation {
   DmaRings rings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_;
-  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> meeting_;   // rendezvous → who has arrived
+  std::map<std::int64_t, std::vector<Arrival>> meeting_;                   // rendezvous → who has arrived
   std::unordered_map<std::int64_t, std::size_t> participants_;
   std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;            // per core
   Ticks now_ = 0;
@@ -343,15 +350,16 @@ bool Simulation::meet(std::uint32_t id) {
   if (rendezvous < 0) {
     return true;
   }
-  std::vector<std::uint32_t>& arrived = meeting_[rendezvous];
+  std::vector<Arrival>& arrived = meeting_[rendezvous];
   if (arrived.size() + 1 < participants_[rendezvous]) {
-    arrived.push_back(id);
+    arrived.push_back({id, queue_at(items_[id]).free_at});
     queue_at(items_[id]).free_at = kNeverFree;
     return false;
   }
-  for (const std::uint32_t other : arrived) {
-    queue_at(items_[other]).free_at = now_;
+  for (const auto& [other, free_since] : arrived) {
+    queue_at(items_[other]).free_at = free_since;
     items_[other].cause = id;
+    items_[other].ready = now_;
     start(other);
     touch(static_cast<std::uint32_t>(items_[other].core * kQueues + items_[other].queue));
   }
@@ -364,9 +372,9 @@ void Simulation::start(std::uint32_t id) {
   Queue& queue = queue_at(item);
   ++started_;
   item.issue = now_;
-  // Idle time of its engine that ended with the arrival of what it waited for.
-  const Ticks idle_since = std::max<Ticks>(queue.free_at, 0);
-  item.stall = item.cause != kNoCause ? now_ - idle_since : 0;
+  // Idle time of its engine that ended with the arrival of what it waited for; what it then waited for a free slot
+  // in flight is not the arrival's doing.
+  item.stall = item.cause != kNoCause ? std::max<Ticks>(0, item.ready - queue.free_at) : 0;
   if (item.dma()) {
     start_dma(id, item, queue);
   } else {
@@ -455,7 +463,7 @@ void Simulation::throw_deadlock() const {
   std::string waiting;
   SourceLine where;
   for (const auto& [rendezvous, arrived] : meeting_) {
-    for (const std::uint32_t id : arrived) {
+    for (const auto& [id, free_since] : arrived) {
       const SourceLine line = program_.source_line(items_[id].instruction->position);
       waiting += fmt::format("{}core {} waits at {}:{} ({})", waiting.empty() ? "" : "; ", items_[id].core, line.file,
                              line.line, items_[id].instruction->name());

@@ -1,0 +1,354 @@
+// Probes of vector, scalar and GpSimd engines, of the gaps between instructions, and of the launch.
+// Expected values are literals with their source, never read back from hardware/*.toml.
+#include "core_rig.h"
+#include "trena/isa/vector/memset.h"
+#include "trena/isa/vector/tensor_copy.h"
+#include "trena/isa/vector/tensor_reduce.h"
+#include "trena/isa/vector/tensor_scalar.h"
+#include "trena/isa/vector/tensor_tensor.h"
+
+namespace trena::core_test {
+namespace {
+
+using enum EngineKind;
+
+// AWS architecture guides: engine clocks.
+constexpr double kVectorGhz = 0.96;
+constexpr double kScalarGhz = 1.2;
+constexpr double kGpsimdGhz = 1.2;
+
+// AWS nki_perf_guide.rst figure 16: 30 ns on one engine; published probes of Trn2: 100 ns between
+// engines, 893 ns to a DMA trigger (hw.md §2.5).
+constexpr Ticks kSameEngineGap = 30'000'000;
+constexpr Ticks kOtherEngineGap = 100'000'000;
+constexpr Ticks kDmaIssueGap = 893'000'000;
+
+struct StreamRow {
+  const char* what;
+  EngineKind engine;
+  std::function<std::unique_ptr<Instruction>(Rig&)> make;
+  double clock_ghz;
+  double
+      interval_cycles;  // work + 70 (vector, gpsimd) or 111 (scalar), at least 64: hw.md §2.4 "II"
+  double completion_cycles;  // hw.md §2.4
+  double measured_ns;        // the published fit a + b N; 0: none
+};
+
+const std::vector<StreamRow>& stream_rows() {
+  const auto copy = [](EngineKind engine, DType dtype, std::int64_t n, Space from) {
+    return [=](Rig& rig) {
+      return std::make_unique<TensorCopy>(rig.sbuf({128, n}, dtype),
+                                          rig.make(from, dtype, {128, n}), engine);
+    };
+  };
+  const auto both = [](DType dtype, std::int64_t n) {
+    return [=](Rig& rig) {
+      return std::make_unique<TensorTensor>(rig.sbuf({128, n}, dtype), rig.sbuf({128, n}, dtype),
+                                            rig.sbuf({128, n}, dtype), AluOp::kAdd, kVector);
+    };
+  };
+  const auto reduce = [](Rig& rig) {
+    return std::make_unique<TensorReduce>(rig.sbuf({128, 1}), AluOp::kAdd, rig.sbuf({128, 512}),
+                                          std::vector<std::int64_t>{1}, false);
+  };
+  static const std::vector<StreamRow> rows = {
+      {"vector copy fp32 N=512", kVector, copy(kVector, DType::kFloat32, 512, Space::kSbuf),
+       kVectorGhz, 256 + 70, 154 + 256, 160.5 + 0.5207 * 512},
+      {"vector copy bf16 N=512", kVector, copy(kVector, DType::kBfloat16, 512, Space::kSbuf),
+       kVectorGhz, 128 + 70, 150 + 128, 155.7 + 0.2691 * 512},
+      {"vector copy fp32 PSUM N=512", kVector, copy(kVector, DType::kFloat32, 512, Space::kPsum),
+       kVectorGhz, 512 + 70, 150 + 512, 158 + 1.041 * 512},
+      {"vector copy fp32 N=1", kVector, copy(kVector, DType::kFloat32, 1, Space::kSbuf), kVectorGhz,
+       0.5 + 70, 154 + 0.5, 160.5 + 0.5207},
+      {"vector tensor_tensor fp32 N=512", kVector, both(DType::kFloat32, 512), kVectorGhz, 512 + 70,
+       152 + 512, 158.7 + 1.0417 * 512},
+      {"vector tensor_tensor bf16 N=512", kVector, both(DType::kBfloat16, 512), kVectorGhz,
+       256 + 70, 155 + 256, 161.5 + 0.5166 * 512},
+      {"vector tensor_reduce fp32 N=512", kVector, reduce, kVectorGhz, 512 + 70, 144 + 512,
+       150 + 1.0417 * 512},
+      {"scalar copy fp32 N=128", kScalar, copy(kScalar, DType::kFloat32, 128, Space::kSbuf),
+       kScalarGhz, 128 + 111, 227 + 128, 191 + 0.8333 * 128},
+      {"gpsimd copy fp32 N=512", kGpsimd, copy(kGpsimd, DType::kFloat32, 512, Space::kSbuf),
+       kGpsimdGhz, 512 + 70, 210 + 512, 0},
+  };
+  return rows;
+}
+
+class StreamProbe : public testing::TestWithParam<std::size_t> {
+ protected:
+  const StreamRow& row() const { return stream_rows()[GetParam()]; }
+};
+
+TEST_P(StreamProbe, IndependentInstructionsFollowAtTheInterval) {
+  const Ticks interval = cycles(row().interval_cycles, row().clock_ghz);
+  Rig rig;
+  for (int i = 0; i < 3; ++i) {
+    rig.append(0, row().make(rig));
+  }
+  const auto run = rig.run();
+  EXPECT_EQ(run.events[1].start - run.events[0].start, interval);
+  EXPECT_EQ(run.events[2].start - run.events[1].start, interval);
+}
+
+TEST_P(StreamProbe, TheEngineIsTakenUntilTheIntervalEnds) {
+  const Ticks interval = cycles(row().interval_cycles, row().clock_ghz);
+  for (const Ticks late : {-1, 0, 1}) {
+    // The next one's operand arrives one tick before, at, and one tick after the engine is free.
+    Rig rig;
+    const Tensor operand = rig.sbuf({128, 1});
+    const std::uint32_t first = rig.append(0, row().make(rig));
+    rig.probe(kSync, engine_cost(1, interval + late - kOtherEngineGap), {writes(operand)});
+    const std::uint32_t next = rig.probe(row().engine, engine_cost(1, 1), {reads(operand)});
+    const auto run = rig.run();
+    EXPECT_EQ(run.events[first].start, 0);
+    EXPECT_EQ(run.events[next].start, interval + std::max<Ticks>(0, late));
+  }
+}
+
+TEST_P(StreamProbe, ResultsAreReadyAtCompletionPlusTheGap) {
+  const Ticks completion = cycles(row().completion_cycles, row().clock_ghz);
+  if (row().measured_ns > 0) {
+    EXPECT_NEAR(ns_from_ticks(completion), row().measured_ns, 0.02 * row().measured_ns);
+  }
+  const auto consumer = [&](EngineKind engine) {
+    Pair pair;
+    pair.engine = engine;
+    pair.before = [&](Rig& rig) { rig.append(0, row().make(rig)); };
+    pair.subject = [engine](Rig& rig) {
+      AccessList list;
+      rig.program().instructions(0)[0]->access(list);
+      for (const Access& access : list) {
+        if (access.kind == AccessKind::kWrite) {
+          return rig.probe(engine, engine_cost(1, 1), {reads(*access.tensor)});
+        }
+      }
+      return 0u;
+    };
+    return pair;
+  };
+  EXPECT_READY_AT(consumer(row().engine), completion + kSameEngineGap);
+  EXPECT_READY_AT(consumer(kSync), completion + kOtherEngineGap);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllLaws, StreamProbe, testing::Range<std::size_t>(0, stream_rows().size()),
+                         [](const auto& info) {
+                           std::string name = stream_rows()[info.param].what;
+                           for (char& c : name) {
+                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           }
+                           return name;
+                         });
+
+TEST(EngineTiming, MemsetAndScalarOperandFollowTheirLaws) {
+  // 58 ns + 0.8333 N (hw.md §2.4); a [P, 1] operand costs about 57 ns (§2.7).
+  Rig rig;
+  const std::uint32_t set = rig.add<Memset>(rig.sbuf({128, 512}), MemsetValue{1.0}, kVector);
+  const std::uint32_t constant =
+      rig.add<TensorScalar>(rig.sbuf({128, 512}), rig.sbuf({128, 512}),
+                            ScalarStep{AluOp::kMultiply, 2.0, false}, std::nullopt, kVector);
+  const std::uint32_t operand = rig.add<TensorScalar>(
+      rig.sbuf({128, 512}), rig.sbuf({128, 512}),
+      ScalarStep{AluOp::kMultiply, rig.sbuf({128, 1}), false}, std::nullopt, kVector);
+  const auto run = rig.run();
+  const auto took = [&](std::uint32_t id) {
+    return ns_from_ticks(run.events[id].end - run.events[id].start);
+  };
+  EXPECT_NEAR(took(set), 58 + 0.8333 * 512, 1.0);
+  EXPECT_NEAR(took(constant), 160.3 + 0.5208 * 512, 1.0);
+  EXPECT_NEAR(took(operand) - took(constant), 57.0, 0.5);
+}
+
+TEST(EngineTiming, ClocksScaleTime) {
+  Machine twice = machine_named("trn2");
+  twice.core.vector.clock_ghz = 1.92;
+  Rig rig(twice);
+  const std::uint32_t copy =
+      rig.add<TensorCopy>(rig.sbuf({128, 512}), rig.sbuf({128, 512}), kVector);
+  const auto run = rig.run();
+  EXPECT_EQ(run.events[copy].end, cycles(410, 1.92));
+}
+
+TEST(EngineTiming, TheSameProgramIsTimedOnAnotherMachine) {
+  // NeuronCore-v2's vector engine runs at 1.12 GHz (AWS trainium_inferentia2_arch.rst); fp32 copies
+  // at one element per cycle there.
+  Rig rig;
+  rig.add<TensorCopy>(rig.sbuf({128, 512}), rig.sbuf({128, 512}), kVector);
+  const auto run = run_program(rig.program(), machine_named("trn1"), {});
+  EXPECT_EQ(run.machine, "trn1");
+  const double took_cycles = ns_from_ticks(run.events[0].end) * 1.12;
+  EXPECT_NEAR(took_cycles - std::round(took_cycles), 0.0, 1e-3);
+  EXPECT_GT(took_cycles, 512);
+}
+
+TEST(EngineTiming, AnEngineResultReachesADmaTriggerAfterItsGap) {
+  for (const Ticks completion : {ns(500), ns(500) + 1}) {
+    Rig rig;
+    const Tensor tile = rig.sbuf({128, 64});
+    rig.probe(kVector, engine_cost(ns(70), completion), {writes(tile)});
+    const std::uint32_t store = rig.probe(kSync, prepared_dma({128, 256}, 16, true),
+                                          {reads(tile), writes(rig.hbm({128, 64}))});
+    EXPECT_EQ(rig.run().events[store].issue, completion + kDmaIssueGap);
+  }
+}
+
+TEST(EngineTiming, WriteAfterReadAndWriteAfterWriteWaitAsReadsDo) {
+  for (const AccessKind first : {AccessKind::kRead, AccessKind::kWrite}) {
+    Pair pair;
+    pair.before = [first](Rig& rig) {
+      rig.probe(kScalar, engine_cost(ns(10), ns(700)), {{first, rig.sbuf({128, 64})}});
+    };
+    pair.subject = [](Rig& rig) {
+      AccessList list;
+      rig.program().instructions(0)[0]->access(list);
+      return rig.probe(kVector, engine_cost(1, 1), {writes(*list.begin()->tensor)});
+    };
+    EXPECT_READY_AT(pair, ns(700) + kOtherEngineGap);
+  }
+}
+
+TEST(EngineTiming, HiddenStateKeepsProgramOrder) {
+  Pair pair;
+  pair.before = [](Rig& rig) {
+    auto first = std::make_unique<Probe>(kScalar, engine_cost(ns(10), ns(700)));
+    first->state = HiddenState::kScalarAccumulators;
+    rig.append(0, std::move(first));
+  };
+  pair.engine = kScalar;
+  pair.subject = [](Rig& rig) {
+    auto second = std::make_unique<Probe>(kScalar, engine_cost(1, 1));
+    second->state = HiddenState::kScalarAccumulators;
+    return rig.append(0, std::move(second));
+  };
+  EXPECT_READY_AT(pair, ns(700) + kSameEngineGap);
+}
+
+TEST(EngineTiming, DependsOnIsAnOrderOfItsOwn) {
+  Pair pair;
+  pair.before = [](Rig& rig) { rig.probe(kScalar, engine_cost(ns(10), ns(700))); };
+  pair.subject = [](Rig& rig) {
+    auto second = std::make_unique<Probe>(kVector, engine_cost(1, 1));
+    second->depends_on = {0};
+    return rig.append(0, std::move(second));
+  };
+  EXPECT_READY_AT(pair, ns(700) + kOtherEngineGap);
+}
+
+// hw.md §2.4: 1,283 ns on Trn2 (INST-014), 368 ns on Trn1 (AWS profiler screenshot).
+TEST(ActivationTables, AnotherSetCostsALoadAndTheSameSetNone) {
+  for (const auto& [machine, load_ns] : {std::pair{"trn2", 1283.0}, std::pair{"trn1", 368.0}}) {
+    Rig rig(machine);
+    Cost exp = engine_cost(ns(100), ns(300));
+    exp.activation_table = "exp";
+    Cost sigmoid = exp;
+    sigmoid.activation_table = "sigmoid";
+    Cost plain = engine_cost(ns(100), ns(300));  // needs no set and leaves the resident one
+    for (const Cost& cost : {exp, exp, plain, exp, sigmoid, exp}) {
+      rig.probe(kScalar, cost);
+    }
+    const auto run = rig.run({.schedule = SchedulePolicy::kProgram});
+    const std::vector<double> loads = {load_ns, 0, 0, 0, load_ns, load_ns};
+    Ticks at = 0;
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+      EXPECT_EQ(run.events[i].start, at) << i;
+      EXPECT_EQ(run.events[i].busy_until - at, ns(loads[i] + 100)) << i;
+      EXPECT_EQ(run.events[i].end - at, ns(loads[i] + 300)) << i;
+      at = run.events[i].busy_until;
+    }
+    EXPECT_EQ(run.per_core[0].table_loads, 3);
+    EXPECT_EQ(run.per_core[0].table_load_time, ns(3 * load_ns));
+  }
+}
+
+// 9.40 us around the data flow (published probes of Trn2, hw.md §2.5).
+TEST(Launch, AKernelCostsAFixedTime) {
+  Rig rig;
+  rig.probe(kVector, engine_cost(ns(10), ns(1000)));
+  const auto run = rig.run();
+  EXPECT_EQ(run.launch_time, ns(9400));
+  EXPECT_EQ(run.time, ns(9400) + ns(1000));
+}
+
+TEST(Launch, AnEmptyProgramCostsTheLaunch) {
+  Rig rig;
+  EXPECT_EQ(rig.run().time, ns(9400));
+}
+
+// hw.md §1.5: the port of v3 delivers one 16-byte sector every two cycles; v2 halves past 16 bytes.
+struct StrideRow {
+  const char* machine;
+  std::int64_t stride;  // elements
+  DType dtype;
+  double stretch;
+};
+TEST(Strides, LongStridesStretchTheStream) {
+  const std::vector<StrideRow> rows = {
+      {"trn2", 1, DType::kFloat32, 1.0},  {"trn2", 2, DType::kFloat32, 1.0},
+      {"trn2", 3, DType::kFloat32, 1.5},  {"trn2", 4, DType::kFloat32, 2.0},
+      {"trn2", 8, DType::kFloat32, 2.0},  {"trn2", 16, DType::kFloat32, 2.0},
+      {"trn2", 20, DType::kFloat32, 2.5}, {"trn2", 24, DType::kFloat32, 3.0},
+      {"trn2", 32, DType::kFloat32, 3.0}, {"trn1", 1, DType::kFloat32, 1.0},
+      {"trn1", 4, DType::kFloat32, 1.0},  {"trn1", 5, DType::kFloat32, 2.0},
+      {"trn1", 8, DType::kBfloat16, 1.0}, {"trn1", 9, DType::kBfloat16, 2.0},
+      {"trn1", 16, DType::kFloat32, 2.0},
+  };
+  for (const StrideRow& row : rows) {
+    // As the completion grows with N, so that offsets cancel.
+    const auto completion = [&](std::int64_t n) {
+      Rig rig(row.machine);
+      const auto width = static_cast<std::int64_t>(size_bytes(row.dtype));
+      const Tensor wide = rig.sbuf({128, n * row.stride}, row.dtype);
+      const Tensor source =
+          wide.with(row.dtype, 0, std::vector<Dim>{wide.dim(0), {n, row.stride * width}});
+      rig.add<TensorTensor>(rig.sbuf({128, n}, row.dtype), source, rig.sbuf({128, n}, row.dtype),
+                            AluOp::kAdd, kVector);
+      return rig.run().events[0].end;
+    };
+    const bool v2 = std::string_view(row.machine) == "trn1";
+    const double ghz = v2 ? 1.12 : kVectorGhz;
+    const double per_element = v2 && row.dtype == DType::kFloat32 ? 2.0 : 1.0;  // hw.md §2.3, §2.4
+    EXPECT_NEAR(ns_from_ticks(completion(512) - completion(256)) * ghz / 256,
+                per_element * row.stretch, 1e-3)
+        << row.machine << " stride " << row.stride;
+  }
+}
+
+TEST(Schedules, ListTakesWhatIsReadyAndProgramKeepsTheOrder) {
+  Rig rig;
+  const Tensor late = rig.sbuf({128, 1});
+  rig.probe(kScalar, engine_cost(ns(10), ns(1000)), {writes(late)});
+  const std::uint32_t blocked = rig.probe(kVector, engine_cost(ns(50), ns(60)), {reads(late)});
+  const std::uint32_t independent = rig.probe(kVector, engine_cost(ns(50), ns(60)));
+  const auto list = rig.run({.schedule = SchedulePolicy::kList});
+  EXPECT_EQ(list.events[independent].start, 0);
+  EXPECT_EQ(list.events[blocked].start, ns(1100));
+  const auto program = rig.run({.schedule = SchedulePolicy::kProgram});
+  EXPECT_EQ(program.events[blocked].start, ns(1100));
+  EXPECT_EQ(program.events[independent].start, ns(1150));
+}
+
+TEST(Stalls, IdleTimeIsChargedToWhatArrivedLast) {
+  Rig rig;
+  const Tensor operand = rig.sbuf({128, 1});
+  const Tensor early = rig.sbuf({128, 1});
+  rig.probe(kSync, engine_cost(ns(10), ns(20)), {writes(early)});
+  const std::uint32_t producer =
+      rig.probe(kScalar, engine_cost(ns(10), ns(1000)), {writes(operand)});
+  rig.probe(kVector, engine_cost(ns(200), ns(300)));
+  const std::uint32_t consumer =
+      rig.probe(kVector, engine_cost(ns(50), ns(60)), {reads(operand), reads(early)});
+  const auto run = rig.run();
+  EXPECT_EQ(run.events[consumer].cause, producer);
+  EXPECT_EQ(run.events[consumer].stall, ns(1100 - 200));
+}
+
+TEST(Stalls, WaitingForOnesOwnEngineIsNoStall) {
+  Rig rig;
+  const Tensor operand = rig.sbuf({128, 1});
+  rig.probe(kScalar, engine_cost(ns(10), ns(100)), {writes(operand)});
+  rig.probe(kVector, engine_cost(ns(900), ns(900)));
+  const std::uint32_t consumer = rig.probe(kVector, engine_cost(ns(50), ns(60)), {reads(operand)});
+  EXPECT_EQ(rig.run().events[consumer].stall, 0);
+}
+
+}  // namespace
+}  // namespace trena::core_test
