@@ -6,9 +6,11 @@
 #include "trena/isa/gpsimd/iota.h"
 #include "trena/isa/scalar/activation.h"
 #include "trena/isa/tensor/nc_matmul.h"
+#include "trena/isa/tensor/nc_matmul_mx.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/nc_stream_shuffle.h"
+#include "trena/isa/vector/quantize_mx.h"
 #include "trena/isa/vector/reciprocal.h"
 #include "trena/isa/vector/scalar_tensor_tensor.h"
 #include "trena/isa/vector/tensor_copy.h"
@@ -143,6 +145,21 @@ void bind_nki_isa(nb::module_& module) {
       "tile_position"_a = nb::none(), "tile_size"_a = nb::none(), "perf_mode"_a = nb::none(),
       "name"_a = nb::none());
   isa.def(
+      "nc_matmul_mx",
+      [](const Tensor& dst, const Tensor& stationary, const Tensor& moving,
+         const Tensor& stationary_scale, const Tensor& moving_scale, nb::handle tile_position,
+         nb::handle tile_size, std::optional<bool> accumulate, const Name& name) {
+        const MatmulMxOptions options{.tile_position = pair_of(tile_position, "tile_position"),
+                                      .tile_size = pair_of(tile_size, "tile_size"),
+                                      .accumulate = accumulate};
+        emit(std::make_unique<NcMatmulMx>(dst, stationary, moving, stationary_scale, moving_scale,
+                                          options),
+             name);
+      },
+      "dst"_a, "stationary"_a, "moving"_a, "stationary_scale"_a, "moving_scale"_a,
+      "tile_position"_a = nb::none(), "tile_size"_a = nb::none(), "accumulate"_a = nb::none(),
+      "name"_a = nb::none());
+  isa.def(
       "nc_stream_shuffle",
       [](const Tensor& dst, const Tensor& src, std::vector<std::int64_t> shuffle_mask,
          const Name& name) {
@@ -155,6 +172,12 @@ void bind_nki_isa(nb::module_& module) {
         emit(std::make_unique<NcTranspose>(dst, data, request(engine)), name);
       },
       "dst"_a, "data"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "quantize_mx",
+      [](const Tensor& dst, const Tensor& src, const Tensor& dst_scale, const Name& name) {
+        emit(std::make_unique<QuantizeMx>(dst, src, dst_scale), name);
+      },
+      "dst"_a, "src"_a, "dst_scale"_a, "name"_a = nb::none());
   isa.def(
       "reciprocal",
       [](const Tensor& dst, const Tensor& data, const Name& name) {

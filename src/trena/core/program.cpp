@@ -47,6 +47,18 @@ void check_shape(const BufferRequest& request) {
                .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
 }
 
+// Views made by .indirect() reach no instruction yet; reading them as ordinary views would be a
+// silent mistake.
+void refuse_tensor_indirection(const Instruction& instruction, const AccessList& accesses) {
+  for (const Access& access : accesses) {
+    const Indirection* indirection = access.tensor->indirection().get();
+    if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns) {
+      throw_not_modelled(fmt::format("tensor indirection (.indirect) of an operand of {}",
+                                     instruction.name()));
+    }
+  }
+}
+
 }  // namespace
 
 Program::Program(Machine machine, int core_count, ProgramOptions options)
@@ -175,9 +187,10 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
   instruction->position = position_;
   try {
     instruction->check(machine_);
+    scratch_.clear();
+    instruction->access(scratch_);
+    refuse_tensor_indirection(*instruction, scratch_);
     if (options_.values) {
-      scratch_.clear();
-      instruction->access(scratch_);
       execute(*instruction, scratch_, *stream.state);
     }
   } catch (Error& error) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trena/isa/core_state.h"
+#include "trena/isa/tensor/product_rules.h"
 #include "trena/isa/tensor/product_work.h"
 #include "trena/memory/rows.h"
 #include "trena/number/tile_product.h"
@@ -29,17 +30,6 @@ void require_matmul_dtype(const Machine& machine, std::string_view role, const T
           .here = fmt::format("nc_matmul `{}` is {}", role, tensor.describe()),
           .limit = fmt::format("{} on {}", fmt::join(names(machine.legality.matmul_dtypes), ", "), machine.chip.name),
           .fix = "cast the tile first (tensor_copy)"});
-}
-
-void require_at_most(std::string_view what, std::int64_t value, std::int64_t limit,
-                     std::string_view fix) {
-  if (value <= limit) {
-    return;
-  }
-  refuse("matmul-size", {.rule = fmt::format("nc_matmul has a largest {}", what),
-                         .here = fmt::format("{}", value),
-                         .limit = fmt::format("{}", limit),
-                         .fix = std::string(fix)});
 }
 
 // The rows of `tensor` (its partitions, or partition × first free dimension in double row) as a
@@ -83,8 +73,9 @@ void NcMatmul::check(const Machine& machine) const {
   require_partition_start(machine, name(), "moving", moving_);
   check_double_row(machine);
   check_dtypes(machine);
-  check_shapes(machine);
-  check_tiling(machine);
+  require_product_shape(machine, name(), dst_, stationary_columns(), moving_columns());
+  require_array_tile(machine, stationary_, stationary_columns(), options_.tile_position,
+                     options_.tile_size, false);
 }
 
 void NcMatmul::check_double_row(const Machine& machine) const {
@@ -132,67 +123,6 @@ void NcMatmul::check_dtypes(const Machine& machine) const {
             .limit = machine.legality.matmul_result_16bit ? "float32 or bfloat16" : "float32",
             .fix = "make dst float32 and cast when copying it out of PSUM"});
   }
-}
-
-void NcMatmul::check_shapes(const Machine& machine) const {
-  const TensorEngine& engine = machine.core.tensor;
-  require_at_most("number of stationary columns", stationary_columns(),
-                  engine.max_stationary_columns,
-                  "split the stationary tile (nl.tile_size.gemm_stationary_fmax)");
-  const bool result_16bit = size_bytes(dst_.dtype()) == 2;
-  require_at_most("number of moving columns", moving_columns(),
-                  result_16bit
-                      ? std::max(engine.max_moving_columns, engine.max_moving_columns_16bit)
-                      : engine.max_moving_columns,
-                  "split the moving tile (nl.tile_size.gemm_moving_fmax)");
-  if (dst_.partitions() != stationary_columns() || dst_.free_size() != moving_columns()) {
-    refuse("matmul-shape",
-           {.rule = "dst is [stationary columns, moving columns]",
-            .here = fmt::format("dst is {}", dst_.describe()),
-            .limit = fmt::format("[{}, {}]", stationary_columns(), moving_columns())});
-  }
-  const Psum& psum = machine.core.psum;
-  const std::int64_t first = dst_.free_offset_bytes() % psum.bank_bytes;
-  const std::int64_t allowed = psum.bank_bytes * std::max<std::int64_t>(psum.banks_per_result, 1);
-  if (first + dst_.free_bytes() > allowed) {
-    refuse("psum-bank-overflow",
-           {.rule = "the result of one nc_matmul stays inside its PSUM bank",
-            .here = fmt::format("{}: bytes {} to {} of the bank", dst_.describe(), first,
-                                first + dst_.free_bytes()),
-            .limit = fmt::format("{} bytes per partition", allowed),
-            .fix = "use at most 512 float32 columns per bank, starting at the bank's start"});
-  }
-}
-
-void NcMatmul::check_tiling(const Machine& machine) const {
-  if (!options_.tile_size && !options_.tile_position) {
-    return;
-  }
-  const TensorEngine& engine = machine.core.tensor;
-  const auto allowed = [](const std::vector<std::int64_t>& sizes, std::int64_t size) {
-    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
-  };
-  const auto size =
-      options_.tile_size.value_or(std::array<std::int64_t, 2>{engine.rows, engine.columns});
-  const auto position = options_.tile_position.value_or(std::array<std::int64_t, 2>{0, 0});
-  const bool sizes_exist =
-      (size[0] == engine.rows || allowed(engine.row_tile_sizes, size[0])) &&
-      (size[1] == engine.columns || allowed(engine.column_tile_sizes, size[1]));
-  const bool aligned = sizes_exist && position[0] % size[0] == 0 && position[1] % size[1] == 0 &&
-                       position[0] < engine.rows && position[1] < engine.columns;
-  if (options_.tile_size && options_.tile_position && aligned &&
-      stationary_.partitions() <= size[0] && stationary_columns() <= size[1]) {
-    return;
-  }
-  refuse("matmul-tiling",
-         {.rule = "tile_position and tile_size come together; the position is a multiple of the "
-                  "size; the tile holds "
-                  "the stationary operand",
-          .here = fmt::format("position ({}), size ({}), stationary {}", fmt::join(position, ", "),
-                              fmt::join(size, ", "), stationary_.describe()),
-          .limit = fmt::format("row sizes {}, {}; column sizes {}, {}",
-                               fmt::join(engine.row_tile_sizes, ", "), engine.rows,
-                               fmt::join(engine.column_tile_sizes, ", "), engine.columns)});
 }
 
 void NcMatmul::access(AccessList& list) const {
@@ -260,45 +190,16 @@ void NcMatmul::execute(CoreState& core) const {
       all = all && by_matmul.covers(offset, length);
     });
   }
-  if (direct && any == all) {
-    multiply(all, reinterpret_cast<float*>(dst_.data()),
-             dst_.dim(0).stride_bytes / static_cast<std::int64_t>(sizeof(float)));
-  } else {
-    accumulate_per_location();
+  if (!direct || any != all) {
+    std::vector<float> product(static_cast<std::size_t>(dst_.element_count()));
+    multiply(false, product.data(), dst_.free_size());
+    store_product(dst_, options_.accumulate, product.data());
+    return;
   }
+  multiply(all, reinterpret_cast<float*>(dst_.data()),
+           dst_.dim(0).stride_bytes / static_cast<std::int64_t>(sizeof(float)));
   for_each_run(dst_,
                [&](std::size_t offset, std::size_t length) { by_matmul.mark(offset, length); });
-}
-
-// The general case: some locations of dst add and others overwrite, or dst is not a plain float32
-// block.
-void NcMatmul::accumulate_per_location() const {
-  const std::int64_t columns = dst_.free_size();
-  std::vector<float> product(static_cast<std::size_t>(dst_.partitions() * columns));
-  multiply(false, product.data(), columns);
-  const WrittenBits& by_matmul = *dst_.buffer()->matmul_written;
-  const std::size_t width = size_bytes(dst_.dtype());
-  std::vector<float> old(static_cast<std::size_t>(columns));
-  std::vector<char> adds;
-  if (!options_.accumulate) {
-    for_each_run(dst_, [&](std::size_t offset, std::size_t length) {
-      for (std::size_t byte = 0; byte < length; byte += width) {
-        adds.push_back(by_matmul.test(offset + byte) ? 1 : 0);
-      }
-    });
-  } else {
-    adds.assign(product.size(), *options_.accumulate ? 1 : 0);
-  }
-  for (std::int64_t p = 0; p < dst_.partitions(); ++p) {
-    read_row(dst_, p, old.data());
-    float* row = product.data() + p * columns;
-    for (std::int64_t i = 0; i < columns; ++i) {
-      if (adds[static_cast<std::size_t>(p * columns + i)] != 0) {
-        row[i] += old[static_cast<std::size_t>(i)];
-      }
-    }
-    write_row(dst_, p, row);
-  }
 }
 
 Cost NcMatmul::cost(const Machine& machine) const {

@@ -41,12 +41,9 @@ class NcMatmul final : public Instruction {
   std::int64_t stationary_columns() const { return stationary_.free_size() / rows_per_partition(); }
   std::int64_t moving_columns() const { return moving_.free_size() / rows_per_partition(); }
   void check_dtypes(const Machine& machine) const;
-  void check_shapes(const Machine& machine) const;
-  void check_tiling(const Machine& machine) const;
   void check_double_row(const Machine& machine) const;
   void move_bits() const;
   void multiply(bool accumulate, float* out, std::int64_t out_row_floats) const;
-  void accumulate_per_location() const;
 
   Tensor dst_;
   Tensor stationary_;

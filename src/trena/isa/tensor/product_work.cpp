@@ -20,7 +20,8 @@ int passes(const TensorEngine& engine, const ProductShape& shape) {
 Cost product_cost(const Machine& machine, const ProductShape& shape) {
   const TensorEngine& engine = machine.core.tensor;
   const bool fp32 = shape.dtype == DType::kFloat32;
-  const double load_cycles_per_column = !fp32 ? engine.stationary_cycles_per_column
+  const double load_cycles_per_column = shape.mx ? engine.stationary_cycles_per_column_mx
+                                        : !fp32  ? engine.stationary_cycles_per_column
                                         : shape.transpose
                                             ? engine.stationary_cycles_per_column_fp32_transpose
                                             : engine.stationary_cycles_per_column_fp32;
@@ -35,8 +36,10 @@ Cost product_cost(const Machine& machine, const ProductShape& shape) {
       EngineKind::kTensor, static_cast<double>(shape.stationary_columns) * load_cycles_per_column);
   cost.tensor.multiply_moving =
       machine.ticks(EngineKind::kTensor, streamed * move_cycles_per_column);
-  const std::int64_t rows_used =
-      shape.double_row ? shape.contraction / engine.double_row_depth : shape.contraction;
+  const std::int64_t depth = shape.double_row ? engine.double_row_depth
+                             : shape.mx       ? engine.mx_depth
+                                              : 1;
+  const std::int64_t rows_used = shape.contraction / depth;
   cost.tensor.active_area = static_cast<double>(rows_used * shape.stationary_columns) /
                             static_cast<double>(engine.rows * engine.columns);
   cost.activity.multiply_accumulates =

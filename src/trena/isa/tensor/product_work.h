@@ -16,6 +16,7 @@ struct ProductShape {
   bool transpose = false;               // transpose mode: moves bits, one pass
   bool onezero = false;                 // a float32 operand holds only 0 and 1: one pass fewer
   bool double_row = false;              // two fp8 values per cell: contraction counts both
+  bool mx = false;                      // four MX values per cell: contraction counts all
 };
 
 Cost product_cost(const Machine& machine, const ProductShape& shape);
