@@ -14,14 +14,28 @@ bool reads_only(AccessKind kind) {
 
 }  // namespace
 
+Dependences::History& Dependences::history(Key key) {
+  if (key >= kSparse) {
+    return sparse_histories_[key];
+  }
+  if (key >= histories_.size()) {
+    histories_.resize(key + 1);
+  }
+  return histories_[key];
+}
+
+Dependences::Bucket& Dependences::block(History& history, std::int64_t number) {
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= history.size()) {
+    history.resize(index + 1);
+  }
+  return history[index];
+}
+
 void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& former) {
-  Bucket& bucket = histories_[stay][0];
-  for (const Key key : former) {
-    const auto history = histories_.find(key);
-    if (history == histories_.end()) {
-      continue;
-    }
-    for (const auto& [block, old] : history->second) {
+  Bucket& bucket = block(history(stay), 0);
+  for (const Key key : former) {  // older stays: their histories do not move any more
+    for (const Bucket& old : histories_[key]) {
       for (const std::vector<Pending>* list : {&old.writers, &old.readers}) {
         for (const Pending& pending : *list) {
           bucket.readers.push_back({pending.item, AccessKind::kRead, whole});
@@ -33,14 +47,14 @@ void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& fo
 
 void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind) {
   const Pending access{item, kind, region_of(tensor)};
-  History& history = histories_[key];
+  History& blocks = history(key);
   if (tensor.on_chip() || tensor.buffer()->rows <= kRowsPerBlock) {
-    visit_bucket(history[0], access);
+    visit_bucket(block(blocks, 0), access);
     return;
   }
   const std::int64_t last = access.region.row_last / kRowsPerBlock;
-  for (std::int64_t block = access.region.row_first / kRowsPerBlock; block <= last; ++block) {
-    visit_bucket(history[block], access);
+  for (std::int64_t number = access.region.row_first / kRowsPerBlock; number <= last; ++number) {
+    visit_bucket(block(blocks, number), access);
   }
 }
 

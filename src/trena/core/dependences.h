@@ -20,6 +20,7 @@ namespace trena {
 class Dependences {
  public:
   using Key = std::uint64_t;
+  static constexpr Key kSparse = Key{1} << 40;  // keys from here on are few and far between
 
   // A new stay takes the bytes of earlier ones: its writers wait for whatever still touches them.
   void open(Key stay, const Region& whole, const std::vector<Key>& former);
@@ -45,11 +46,14 @@ class Dependences {
   };
   // By block of rows, so that each access of a large HBM tensor looks at few others; on the chip
   // one block.
-  using History = std::unordered_map<std::int64_t, Bucket>;
+  using History = std::vector<Bucket>;
 
+  History& history(Key key);
+  static Bucket& block(History& history, std::int64_t number);
   void visit_bucket(Bucket& bucket, const Pending& access);
 
-  std::unordered_map<Key, History> histories_;
+  std::vector<History> histories_;                     // by key
+  std::unordered_map<Key, History> sparse_histories_;  // from kSparse on
   std::array<std::int64_t, kHiddenStates> last_of_state_{-1, -1, -1, -1};
   std::vector<Wait> found_;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 
 #include "trena/core/dependences.h"
 #include "trena/core/ranges.h"
@@ -39,7 +38,7 @@ struct Tile {
 struct Use {
   std::int32_t tile;  // kNotOnChip: HBM or a manual tensor
   AccessKind kind;
-  Tensor tensor;
+  const Tensor* tensor;  // lives as long as its instruction
 };
 
 struct Recorded {
@@ -112,13 +111,19 @@ class Placer {
 std::vector<std::pair<std::int64_t, std::int64_t>> manual_ranges(const Program& program, int core,
                                                                  Space space) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  const auto manual = [&](const BufferPtr& buffer) {
+    return buffer->space == space && buffer->address.has_value();
+  };
+  if (std::none_of(program.buffers().begin(), program.buffers().end(), manual)) {
+    return ranges;
+  }
   AccessList list;
   for (const auto& instruction : program.instructions(core)) {
     list.clear();
     instruction->access(list);
     for (const Access& access : list) {
       const Buffer& buffer = *access.tensor->buffer();
-      if (buffer.space == space && buffer.address) {
+      if (manual(access.tensor->buffer())) {
         const std::int64_t first = buffer.address->offset_bytes;
         if (ranges.empty() || ranges.back() != std::pair(first, first + buffer.row_bytes)) {
           ranges.emplace_back(first, first + buffer.row_bytes);
@@ -144,7 +149,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
 }
 
 void Placer::read_program() {
-  std::unordered_map<const Buffer*, std::int32_t> index;
+  std::vector<std::int32_t> tile_of_buffer(program_.buffers().size(), kNotOnChip);
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
     Recorded& recorded = recorded_[i];
     recorded.first_use = static_cast<std::uint32_t>(uses_.size());
@@ -157,10 +162,9 @@ void Placer::read_program() {
       }
       std::int32_t tile = kNotOnChip;
       if (buffer->on_chip() && !buffer->address) {
-        const auto [entry, fresh] =
-            index.try_emplace(buffer.get(), static_cast<std::int32_t>(tiles_.size()));
-        tile = entry->second;
-        if (fresh) {
+        tile = tile_of_buffer[buffer->id];
+        if (tile == kNotOnChip) {
+          tile = tile_of_buffer[buffer->id] = static_cast<std::int32_t>(tiles_.size());
           const std::int64_t grain = buffer->space == Space::kPsum
                                          ? machine_.core.psum.bank_bytes
                                          : machine_.core.sbuf.alignment_bytes;
@@ -174,7 +178,7 @@ void Placer::read_program() {
           uses.push_back(i);
         }
       }
-      uses_.push_back({tile, access.kind, *access.tensor});
+      uses_.push_back({tile, access.kind, access.tensor});
     }
     recorded.past_use = static_cast<std::uint32_t>(uses_.size());
     recorded.dma = recorded.instruction->is_dma();
@@ -195,12 +199,12 @@ void Placer::note_loadable(std::size_t index) {
   const Use& source = uses[0].kind == AccessKind::kRead ? uses[0] : uses[1];
   const Use& target = uses[0].kind == AccessKind::kRead ? uses[1] : uses[0];
   if (source.kind != AccessKind::kRead || target.kind != AccessKind::kWrite ||
-      target.tile == kNotOnChip || source.tensor.space() != Space::kHbm ||
-      written_[source.tensor.buffer()->id]) {
+      target.tile == kNotOnChip || source.tensor->space() != Space::kHbm ||
+      written_[source.tensor->buffer()->id]) {
     return;
   }
   Tile& tile = tiles_[static_cast<std::size_t>(target.tile)];
-  const bool whole = target.tensor.size_bytes() == tile.buffer->size_bytes();
+  const bool whole = target.tensor->size_bytes() == tile.buffer->size_bytes();
   if (whole && tile.uses.front() == index && tile.uses.size() > 1) {
     tile.loadable = true;
     tile.load = recorded.instruction;
@@ -226,12 +230,12 @@ void Placer::emit(std::size_t index, Insertion insertion) {
   stream_.items.push_back({recorded_[index].instruction, insertion});
   const Dependences::Key base = program_.buffers().size();
   for (const Use& use : uses_of(index)) {
-    const Buffer& buffer = *use.tensor.buffer();
+    const Buffer& buffer = *use.tensor->buffer();
     if (use.tile != kNotOnChip) {
-      order_.visit(base + *tiles_[static_cast<std::size_t>(use.tile)].stay, item, use.tensor,
+      order_.visit(base + *tiles_[static_cast<std::size_t>(use.tile)].stay, item, *use.tensor,
                    use.kind);
     } else if (written_[buffer.id]) {
-      order_.visit(buffer.id, item, use.tensor, use.kind);
+      order_.visit(buffer.id, item, *use.tensor, use.kind);
     }
   }
   for (int state = 0; state < kHiddenStates; ++state) {
@@ -270,7 +274,7 @@ void Placer::emit_move(std::int32_t id, SpillMove::Direction direction) {
     order_.visit(base + *tile.stay, item, *access.tensor, access.kind);
   }
   // The slot in HBM scratch: a reload waits for the store before it.
-  const Dependences::Key slot = (Dependences::Key{1} << 40) + static_cast<Dependences::Key>(id);
+  const Dependences::Key slot = Dependences::kSparse + static_cast<Dependences::Key>(id);
   order_.visit(slot, item, *scratch_.begin()->tensor,
                direction == SpillMove::Direction::kStore ? AccessKind::kWrite : AccessKind::kRead);
   order_.finish(stream_.waits);
@@ -361,7 +365,7 @@ std::size_t Placer::unit_end(std::size_t index) const {
   const auto target = [&](std::size_t i) -> const Buffer* {
     for (const Use& use : uses_of(i)) {
       if (use.kind == AccessKind::kAccumulate) {
-        return use.tensor.buffer().get();
+        return use.tensor->buffer().get();
       }
     }
     return nullptr;
@@ -594,10 +598,10 @@ void Placer::throw_operands_do_not_fit(std::size_t index) const {
   std::int64_t bytes = 0;
   std::string list;
   for (const Use& use : uses_of(index)) {
-    if (use.tile != kNotOnChip && use.tensor.space() == Space::kSbuf) {
+    if (use.tile != kNotOnChip && use.tensor->space() == Space::kSbuf) {
       const Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
       bytes += tile.bytes;
-      list += (list.empty() ? "" : ", ") + use.tensor.describe();
+      list += (list.empty() ? "" : ", ") + use.tensor->describe();
     }
   }
   Error error(ErrorKind::kCapacity, "sbuf-capacity",
@@ -634,7 +638,12 @@ void Placer::throw_psum(const Tile& tile, std::size_t index) const {
 
 // Live bytes per partition at the worst moment, in program order, before anything is spilled.
 void measure_peaks(const Program& program, int core, const Machine& machine, Stream& stream) {
-  std::unordered_map<const Buffer*, std::pair<std::size_t, std::size_t>> lives;
+  struct Life {
+    const Buffer* buffer = nullptr;  // none: not on the chip, or never touched
+    std::size_t first = 0;
+    std::size_t last = 0;
+  };
+  std::vector<Life> lives(program.buffers().size());
   AccessList list;
   const auto& instructions = program.instructions(core);
   for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -643,19 +652,24 @@ void measure_peaks(const Program& program, int core, const Machine& machine, Str
     for (const Access& access : list) {
       const Buffer* buffer = access.tensor->buffer().get();
       if (buffer->on_chip()) {
-        lives.try_emplace(buffer, i, i).first->second.second = i;
+        Life& life = lives[buffer->id];
+        life = {buffer, life.buffer == nullptr ? i : life.first, i};
       }
     }
   }
   std::vector<std::int64_t> sbuf(instructions.size() + 1, 0);
   std::vector<std::int64_t> psum(instructions.size() + 1, 0);
-  for (const auto& [buffer, life] : lives) {
-    std::vector<std::int64_t>& change = buffer->space == Space::kPsum ? psum : sbuf;
+  for (const Life& life : lives) {
+    if (life.buffer == nullptr) {
+      continue;
+    }
+    const bool in_psum = life.buffer->space == Space::kPsum;
     const std::int64_t bank = machine.core.psum.bank_bytes;
-    const std::int64_t amount =
-        buffer->space == Space::kPsum ? (buffer->row_bytes + bank - 1) / bank : buffer->row_bytes;
+    const std::int64_t bytes = life.buffer->row_bytes;
+    const std::int64_t amount = in_psum ? (bytes + bank - 1) / bank : bytes;
+    std::vector<std::int64_t>& change = in_psum ? psum : sbuf;
     change[life.first] += amount;
-    change[life.second + 1] -= amount;
+    change[life.last + 1] -= amount;
   }
   std::int64_t sbuf_now = 0;
   std::int64_t psum_now = 0;
