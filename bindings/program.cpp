@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "objects.h"
+#include "trena/check/check.h"
 #include "trena/core/run.h"
 
 namespace trena::bindings {
@@ -86,6 +87,7 @@ void bind_program(nb::module_& module) {
         RunOptions options;
         options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
         options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
+        check_program(self);
         return run_program(self, options);
       }, "schedule"_a = "list", "spill"_a = "auto")
       .def("end", [](Program&) { set_current_tracer({}); });
