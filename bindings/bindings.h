@@ -49,6 +49,7 @@ void bind_objects(nb::module_& module);
 void bind_program(nb::module_& module);
 void bind_run(nb::module_& module);
 void bind_graph(nb::module_& module);
+void bind_fabric(nb::module_& module);
 void bind_rendezvous(nb::module_& module);
 void bind_nki_isa(nb::module_& module);
 void bind_nki_dma(nb::module_& module, nb::module_& isa);  // part of nki.isa

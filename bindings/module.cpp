@@ -14,5 +14,6 @@ NB_MODULE(_core, module) {
   bindings::bind_rendezvous(module);
   bindings::bind_program(module);
   bindings::bind_nki_isa(module);
+  bindings::bind_fabric(module);
   bindings::bind_graph(module);
 }

@@ -103,6 +103,16 @@ EngineKind choose_engine(const Machine& machine, std::string_view instruction, D
   return first == able.end() ? able.front() : *first;
 }
 
+int busy_engines(const Dma& dma, std::int64_t partitions, std::int64_t descriptors) {
+  // Between HBM and HBM nothing ties a row to an engine.
+  const std::int64_t engines =
+      partitions == 0 ? descriptors
+                      : (partitions + dma.partitions_per_engine - 1) / dma.partitions_per_engine;
+  return static_cast<int>(std::clamp<std::int64_t>(engines, 1, dma.engines));
+}
+
+}  // namespace
+
 void check_priority(const Machine& machine, std::string_view instruction,
                     std::optional<int> priority) {
   if (!priority) {
@@ -116,16 +126,6 @@ void check_priority(const Machine& machine, std::string_view instruction,
                             .fix = "leave `priority` out"});
   }
 }
-
-int busy_engines(const Dma& dma, std::int64_t partitions, std::int64_t descriptors) {
-  // Between HBM and HBM nothing ties a row to an engine.
-  const std::int64_t engines =
-      partitions == 0 ? descriptors
-                      : (partitions + dma.partitions_per_engine - 1) / dma.partitions_per_engine;
-  return static_cast<int>(std::clamp<std::int64_t>(engines, 1, dma.engines));
-}
-
-}  // namespace
 
 DmaTrigger resolve_trigger(const Machine& machine, std::string_view instruction,
                            const DmaRequest& request, const DmaNeeds& needs) {

@@ -37,6 +37,9 @@ DmaTrigger resolve_trigger(const Machine& machine, std::string_view instruction,
 
 const DmaMode& dma_mode(const Machine& machine, DgeMode mode, bool to_hbm);
 
+void check_priority(const Machine& machine, std::string_view instruction,
+                    std::optional<int> priority);
+
 // `memory-refused` for PSUM: DMA reaches HBM and SBUF (nki 0.3 release notes).
 // `dtype-refused` for types this machine does not know.
 void require_dma_tensor(const Machine& machine, std::string_view instruction, std::string_view role,
