@@ -13,7 +13,7 @@ thread_local RankSeat rank_seat;
 // "trn2.48xlarge", or none: the server whose chips are the machine's.
 Server server_for(const Machine& machine, const std::optional<std::string>& name,
                   const std::string& directory) {
-  return load_server(find_server(name.value_or(machine.chip.name), directory));
+  return load_server(name ? find_server(*name, directory) : find_server_with(machine, directory));
 }
 
 std::vector<std::vector<int>> groups_of(nb::handle replica_group) {

@@ -16,7 +16,7 @@ del _build
 
 __version__ = "0.1.0"
 
-__all__ = ["errors", "install", "runs", "simulate"]
+__all__ = ["errors", "install", "runs", "simulate", "simulate_ranks"]
 
 
 def __getattr__(name: str):
@@ -24,6 +24,8 @@ def __getattr__(name: str):
 
     if name == "simulate":
         return importlib.import_module("trena.launch").simulate
+    if name == "simulate_ranks":
+        return importlib.import_module("trena.ranks").simulate_ranks
     if name == "runs":
         return importlib.import_module("trena.launch").runs
     if name == "install":

@@ -170,48 +170,51 @@ class Launch:
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only)
         self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
+        self.first_member = 0  # of this launch's cores among the baton's members
 
     def run(self, function, args, kwargs):
         """Runs the kernel on every core; the value of core 0."""
         if self.core_count == 1:
-            return self._run_core(0, function, args, kwargs)
-        return self._run_pair(function, args, kwargs)
+            return self.run_core(0, function, args, kwargs)
+        bodies = [functools.partial(self.run_core, k, function, args, kwargs) for k in range(self.core_count)]
+        return run_members(self.baton, bodies)[0]
 
-    def _run_core(self, index, function, args, kwargs):
+    def run_core(self, index, function, args, kwargs):
         previous = current()
         _thread.core = CoreContext(self, index)
         errors._set_device_name(self.machine.name)
-        self.program.begin(index, self.baton)
+        self.program.begin(index, self.baton, self.first_member + index)
         try:
             return function(*args, **kwargs)
         finally:
             self.program.end()
             _thread.core = previous
 
-    def _run_pair(self, function, args, kwargs):
-        """One thread per core and one baton: deterministic, and pdb still works on core 0."""
-        baton, results, failures = self.baton, [None] * self.core_count, {}
 
-        def body(index):
-            try:
-                baton.start(index)
-                results[index] = self._run_core(index, function, args, kwargs)
-                baton.finish(index)
-            except _core.Abandoned:
-                baton.fail(index)
-            except BaseException as error:  # handed to the caller's thread
-                failures[index] = error
-                baton.fail(index)
+def run_members(baton, bodies) -> list:
+    """Calls each body on a thread of its own, one at a time as the baton says; pdb still works in the first."""
+    results, failures = [None] * len(bodies), {}
 
-        others = [threading.Thread(target=body, args=(k,), daemon=True) for k in range(1, self.core_count)]
-        for thread in others:
-            thread.start()
-        body(0)
-        for thread in others:
-            thread.join()
-        if failures:
-            raise failures[min(failures)]  # of the same core every time
-        return results[0]
+    def member(index):
+        try:
+            baton.start(index)
+            results[index] = bodies[index]()
+            baton.finish(index)
+        except _core.Abandoned:
+            baton.fail(index)
+        except BaseException as error:  # handed to the caller's thread
+            failures[index] = error
+            baton.fail(index)
+
+    others = [threading.Thread(target=member, args=(k,), daemon=True) for k in range(1, len(bodies))]
+    for thread in others:
+        thread.start()
+    member(0)
+    for thread in others:
+        thread.join()
+    if failures:
+        raise failures[min(failures)]  # of the same member every time
+    return results
 
 
 # ---- Arguments ---------------------------------------------------------------------------------------
@@ -439,13 +442,19 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     started = time.perf_counter()
     work = Launch(options, jit_target, grid)
     binder = ArgumentBinder(work.program)
-    bound_args, bound_kwargs = _wrap_call(binder, function, args, kwargs)
+    bound_args, bound_kwargs = wrap_call(binder, function, args, kwargs)
     try:
         with _progress(kernel_name, work.program):
             value = work.run(function, bound_args, bound_kwargs)
     except KeyboardInterrupt:
         _record_interrupted(kernel_name, binder, work, started)
         raise
+    return complete(kernel_name, binder, work, value, started)
+
+
+def complete(kernel_name, binder, work, value, started) -> Run:
+    """Times what the kernel recorded, and hands its results back as the caller's kind of arrays."""
+    options = work.options
     timing = work.program.finish(options.schedule, options.spill)
     run = _record(kernel_name, binder, work, timing, started)
     run.results = [_describe(item) for item in _tensors(value)]
@@ -462,7 +471,7 @@ def _progress(kernel_name, program):
     return Progress(kernel_name, lambda: program.instruction_count)
 
 
-def _wrap_call(binder, function, args, kwargs):
+def wrap_call(binder, function, args, kwargs):
     names = _parameter_names(function)
     wrapped = [binder.wrap(value, names[k] if k < len(names) else f"arg{k}") for k, value in enumerate(args)]
     return wrapped, {key: binder.wrap(value, key) for key, value in kwargs.items()}

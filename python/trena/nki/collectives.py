@@ -1,4 +1,4 @@
-"""nki.collectives: several chips. Not modelled inside a kernel yet; each call says so by name."""
+"""nki.collectives: ranks of one process (trena.simulate_ranks). What is not modelled says so by name."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "trena/error.h"
 #include "trena/fabric/flows.h"
+#include "trena/machine/load.h"
 
 namespace trena {
 namespace {
@@ -105,6 +107,28 @@ AllReduceResult Network::all_reduce(const std::vector<int>& ranks, std::int64_t 
                               static_cast<double>(bytes) / result.time_ns;
   }
   return result;
+}
+
+std::string find_server_with(const Machine& machine, const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code ignored;  // no directory: no files
+  const auto servers = std::filesystem::path(directory) / "servers";
+  for (const auto& entry : std::filesystem::directory_iterator(servers, ignored)) {
+    if (entry.path().extension() == ".toml") {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    if (load_server(path).machine == machine.chip.name) {
+      return path;
+    }
+  }
+  throw Error(
+      ErrorKind::kMachine, "machine-unknown",
+      {.rule = "a collective needs a server that joins the chips",
+       .here = fmt::format("no file in {} has chips {}", servers.string(), machine.chip.name),
+       .fix = "describe one: docs/describe-a-chip.md"});
 }
 
 }  // namespace trena

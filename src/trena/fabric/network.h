@@ -55,4 +55,8 @@ class Network {
   int ranks_per_chip_;
 };
 
+// The file in <directory>/servers whose chips are the machine's, the first by file name. Throws
+// `machine-unknown`.
+std::string find_server_with(const Machine& machine, const std::string& directory);
+
 }  // namespace trena
