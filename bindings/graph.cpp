@@ -10,7 +10,6 @@
 #include "trena/graph/lower/nll_loss.h"
 #include "trena/graph/lower/reduce.h"
 #include "trena/graph/session.h"
-#include "trena/number/tile_product.h"
 
 namespace trena::bindings {
 namespace {
@@ -238,7 +237,6 @@ void bind_graph(nb::module_& module) {
   });
   graph.def("reset_peak", [] { Heap::instance().reset_peak(); });
   graph.def("hbm_bytes", core_hbm_bytes, "machine"_a);
-  graph.def("set_product_fault", set_product_fault, "on"_a);
   nb::class_<HbmView>(graph, "View");
   nb::class_<Session> session(graph, "Session");
   session.def(nb::init<const Machine&>(), "machine"_a)

@@ -307,11 +307,11 @@ def test_step_has_a_time_and_every_multiplication():
 
 def test_values_come_from_the_products_of_the_stream():
     expected, _ = train("neuron", lr=0.1, steps=1)
-    _core.graph.set_product_fault(True)
+    _core.set_product_fault(True)
     try:
         faulty, _ = train("neuron", lr=0.1, steps=1)
     finally:
-        _core.graph.set_product_fault(False)
+        _core.set_product_fault(False)
     assert faulty != expected
     assert train("neuron", lr=0.1, steps=1)[0] == expected
 

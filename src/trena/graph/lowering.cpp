@@ -204,8 +204,15 @@ Tensor Lowering::reduce_tile(AluOp op, const Tensor& tile) {
   if (partitions == 1) {
     return rows;
   }
+  // Where the array transposes by multiplying, one Inf would poison the others (hw.md §3.2): there
+  // the vector engine moves a quadrant at a time.
+  const bool exact = machine().legality.matmul_transpose_exact;
+  const std::int64_t step = exact ? partitions : machine().core.sbuf.quadrant_partitions;
   const Tensor turned = psum(DType::kFloat32, {1, partitions});
-  nc_transpose(turned, rows);
+  for (std::int64_t first = 0; first < partitions; first += step) {
+    const std::int64_t count = std::min(step, partitions - first);
+    nc_transpose(columns_of(turned, first, count), rows_of(rows, first, count));
+  }
   const Tensor total = sbuf(DType::kFloat32, {1, 1});
   reduce_free(total, op, turned);
   return total;
