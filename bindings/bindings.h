@@ -27,6 +27,13 @@ using Tracer = Seat;
 Tracer& current_tracer();  // throws nki-outside-kernel when nothing is being traced
 void set_current_tracer(Tracer tracer);
 
+// The innermost frame of this thread outside this package; number 0 when there is none.
+struct UserLine {
+  std::string_view file;  // lives as long as the process
+  int number = 0;
+};
+UserLine user_line();
+
 // Makes the user's Python line (the innermost frame outside this package) the program's position.
 void mark_position(Program& program);
 

@@ -37,10 +37,15 @@ void translate(const std::exception_ptr& pointer, void*) {
   } catch (const Error& error) {
     nb::object type = nb::module_::import_("trena.errors").attr(class_name(error.kind()));
     const ErrorText& text = error.text();
+    SourceLine where = error.where();
+    if (!error.has_where()) {
+      const UserLine line = user_line();
+      where = {std::string(line.file), line.number};
+    }
     nb::object exception =
         type("id"_a = error.id(), "rule"_a = text.rule, "here"_a = text.here,
              "limit"_a = text.limit, "device"_a = text.device, "fix"_a = text.fix,
-             "file"_a = error.where().file, "line"_a = error.where().line);
+             "file"_a = where.file, "line"_a = where.line);
     PyErr_SetObject(type.ptr(), exception.ptr());
   }
 }

@@ -75,11 +75,11 @@ void hold_position(std::string_view file, int line) {
   held_line = line;
 }
 
-void mark_position(Program& program) {
+UserLine user_line() {
   if (held_line > 0) {
-    program.set_position({program.intern_file(held_file), held_line});
-    return;
+    return {held_file, held_line};
   }
+  UserLine line;
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
   while (frame != nullptr) {
@@ -87,7 +87,7 @@ void mark_position(Program& program) {
     const FileEntry& file = file_entry(code->co_filename);
     Py_DECREF(code);
     if (!file.internal) {
-      program.set_position({program.intern_file(file.path), PyFrame_GetLineNumber(frame)});
+      line = {file.path, PyFrame_GetLineNumber(frame)};
       break;
     }
     PyFrameObject* caller = PyFrame_GetBack(frame);
@@ -95,6 +95,14 @@ void mark_position(Program& program) {
     frame = caller;
   }
   Py_XDECREF(frame);
+  return line;
+}
+
+void mark_position(Program& program) {
+  const UserLine line = user_line();
+  if (line.number > 0) {
+    program.set_position({program.intern_file(line.file), line.number});
+  }
 }
 
 const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name) {
