@@ -91,9 +91,10 @@ void NcMatmulMx::check(const Machine& machine) const {
   require_partition_start(machine, name(), "stationary", stationary_);
   require_partition_start(machine, name(), "moving", moving_);
   if (stationary_.free_size() % 2 != 0) {
-    refuse("mx-layout", {.rule = "the stationary tile of nc_matmul_mx has an even number of columns",
-                         .here = stationary_.describe(),
-                         .fix = "add a column of zeros"});
+    refuse("mx-layout",
+           {.rule = "the stationary tile of nc_matmul_mx has an even number of columns",
+            .here = stationary_.describe(),
+            .fix = "add a column of zeros"});
   }
   mx::require_scale(name(), "stationary_scale", stationary_scale_, stationary_.partitions(),
                     stationary_.free_size());
@@ -134,13 +135,15 @@ std::vector<float> NcMatmulMx::product() const {
             float* out = sum.data() + m * static_cast<std::size_t>(n_count);
             const float* in = dot.data() + m * static_cast<std::size_t>(n_count);
             for (std::size_t n = 0; n < static_cast<std::size_t>(n_count); ++n) {
-              out[n] += static_cast<float>(static_cast<double>(in[n]) * row_scales[m] * column_scales[n]);
+              out[n] +=
+                  static_cast<float>(static_cast<double>(in[n]) * row_scales[m] * column_scales[n]);
             }
           }
         });
   }
   for (float& value : sum) {
-    value = value == value ? value : std::numeric_limits<float>::quiet_NaN();  // one NaN: 0x7FC00000
+    value =
+        value == value ? value : std::numeric_limits<float>::quiet_NaN();  // one NaN: 0x7FC00000
   }
   return sum;
 }

@@ -88,11 +88,10 @@ void require_array_tile(const Machine& machine, const Tensor& stationary,
   const RowColumn start = position.value_or(RowColumn{0, 0});
   const bool sizes_exist =
       (extent[0] == engine.rows || allowed(engine.row_tile_sizes, extent[0])) &&
-      (extent[1] == engine.columns ||
-       (!rows_only && allowed(engine.column_tile_sizes, extent[1])));
-  const bool aligned = sizes_exist && start[0] >= 0 && start[1] >= 0 &&
-                       start[0] % extent[0] == 0 && start[1] % extent[1] == 0 &&
-                       start[0] < engine.rows && start[1] < engine.columns;
+      (extent[1] == engine.columns || (!rows_only && allowed(engine.column_tile_sizes, extent[1])));
+  const bool aligned = sizes_exist && start[0] >= 0 && start[1] >= 0 && start[0] % extent[0] == 0 &&
+                       start[1] % extent[1] == 0 && start[0] < engine.rows &&
+                       start[1] < engine.columns;
   if (size && position && aligned && stationary.partitions() <= extent[0] &&
       stationary_columns <= extent[1]) {
     return;

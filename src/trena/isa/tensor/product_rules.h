@@ -1,5 +1,5 @@
-// What nc_matmul and nc_matmul_mx share: the sizes a product may have, row and column tiles of the array, and how a
-// result reaches PSUM (hw.md §2.2, §3.2; nki.md §5.1-2, §5.1-3).
+// What nc_matmul and nc_matmul_mx share: the sizes a product may have, row and column tiles of the
+// array, and how a result reaches PSUM (hw.md §2.2, §3.2; nki.md §5.1-2, §5.1-3).
 #pragma once
 
 #include <array>
