@@ -83,7 +83,7 @@ def test_exit_codes(script):
 
 
 def test_not_modelled_exits_with_4(script):
-    text = SCRIPT.replace("nl.store(out,", "import nki.collectives as ncc; ncc.rank_id(); nl.store(out,")
+    text = SCRIPT.replace("nl.store(out,", "import nki.collectives as ncc; ncc.all_gather(); nl.store(out,")
     result = trena("run", script(text))
     assert result.returncode == 4 and "not modelled" in result.stderr
 

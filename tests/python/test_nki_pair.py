@@ -128,3 +128,54 @@ def sum_in_flight(a, b):
 def test_dma_compute():
     a = np.random.default_rng(2).standard_normal((8, 8)).astype(np.float32)
     np.testing.assert_array_equal(trena.simulate(sum_in_flight, target="trn2")(a, a).outputs, a + a)
+
+
+@nki.jit
+def gather_transpose(table, rows):
+    """The public example of an index of several columns: flat_indices = indices.T.flatten()."""
+    index = nl.ndarray(rows.shape, dtype=rows.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=index, src=rows)
+    width, count = table.shape[1], rows.shape[0] * rows.shape[1]
+    tile = nl.ndarray((width, count), dtype=table.dtype, buffer=nl.sbuf)
+    source = table.ap(pattern=[[width, count], [1, width]], vector_offset=index, indirect_dim=0)
+    nisa.dma_transpose(dst=tile, src=source, axes=(1, 0))
+    out = nl.ndarray((width, count), dtype=table.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+def test_gather_transpose():
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((1000, 128)).astype(np.float16)
+    rows = rng.integers(0, 1000, (128, 2)).astype(np.uint32)
+    run = trena.simulate(gather_transpose, target="trn2")(table, rows)
+    np.testing.assert_array_equal(run.outputs, table[rows.T.flatten()].T)
+
+
+@nki.jit
+def scatter(table, rows, values):
+    index = nl.ndarray(rows.shape, dtype=rows.dtype, buffer=nl.sbuf)
+    tile = nl.ndarray(values.shape, dtype=values.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=index, src=rows)
+    nisa.dma_copy(dst=tile, src=values)
+    width = table.shape[1]
+    target = table.ap(pattern=[[width, rows.shape[0]], [1, width]], vector_offset=index, indirect_dim=0)
+    nisa.dma_copy(dst=target, src=tile, oob_mode=nisa.oob_mode.skip)
+    return table
+
+
+def test_scatter_skips_rows_outside():
+    table = np.zeros((6, 3), np.float32)
+    values = np.arange(9, dtype=np.float32).reshape(3, 3)
+    trena.simulate(scatter, target="trn2")(table, np.array([[4], [6], [0]], np.uint32), values)
+    expected = np.zeros((6, 3), np.float32)
+    expected[4], expected[0] = values[0], values[2]
+    np.testing.assert_array_equal(table, expected)
+
+
+def test_time_needs_no_values():
+    x = np.zeros((8, 8), np.float32)
+    timed = trena.simulate(swap_halves[2], target="trn2", time_only=True)(x)
+    assert timed.time_ns == trena.simulate(swap_halves[2], target="trn2")(x).time_ns
+    with pytest.raises(errors.NotModelled):
+        trena.simulate(add_until, target="trn2", time_only=True)(np.array([[4]], np.int32), np.zeros((1, 1), np.int32))

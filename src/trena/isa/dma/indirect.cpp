@@ -56,7 +56,7 @@ Tensor reachable(const Tensor& tensor) {
 }
 
 void read_index(const Tensor& tensor, AccessList& list) {
-  if (tensor.indirection() != nullptr && tensor.indirection()->index) {
+  if (is_vector_indirect(tensor)) {  // other indices come with their view
     list.read(*tensor.indirection()->index);
   }
 }
