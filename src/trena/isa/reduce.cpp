@@ -40,6 +40,46 @@ float accumulate(AluOp op, ReduceCommand command, float accumulator, float initi
   return accumulator;
 }
 
+void accumulate_rows(AluOp op, const Reduction& reduction, float* accumulators, const Block& block,
+                     const float* rows, std::size_t row_elements) {
+  if (reduction.command == ReduceCommand::kIdle) {
+    return;
+  }
+  for (std::int64_t p = 0; p < block.partitions; ++p) {
+    const float* row = rows + static_cast<std::size_t>(p) * row_elements;
+    const float value = reduction.reduces() ? reduce_row(op, row, row_elements) : 0.0F;
+    const float initial =
+        reduction.initial ? lane_value(*reduction.initial, block.first + p) : 0.0F;
+    float& accumulator = accumulators[block.first + p];
+    accumulator = accumulate(op, reduction.command, accumulator, initial, value);
+  }
+}
+
+void read_out(const Reduction& reduction, const float* accumulators, bool negate) {
+  if (!reduction.result) {
+    return;
+  }
+  const TileRows out(*reduction.result);
+  const Block all{0, reduction.result->partitions()};
+  auto* values = scratch<float>(0, out.elements(all));
+  for (std::int64_t p = 0; p < all.partitions; ++p) {
+    values[p] = negate ? -accumulators[p] : accumulators[p];
+  }
+  out.write(all, values);
+}
+
+void access_reduction(const Reduction& reduction, HiddenState state, AccessList& list) {
+  if (reduction.initial) {
+    list.read(*reduction.initial);
+  }
+  if (reduction.result) {
+    list.write(*reduction.result);
+  }
+  if (reduction.uses_accumulator()) {
+    list.uses_state(state);
+  }
+}
+
 void require_reduce_command(std::string_view instruction, ReduceCommand command,
                             std::initializer_list<ReduceCommand> allowed) {
   if (std::find(allowed.begin(), allowed.end(), command) != allowed.end()) {
@@ -52,6 +92,30 @@ void require_reduce_command(std::string_view instruction, ReduceCommand command,
   refuse("reduce-cmd", {.rule = "an instruction has its own commands for the accumulators",
                         .here = fmt::format("{} reduce_cmd={}", instruction, name(command)),
                         .limit = fmt::format("{}", fmt::join(names, ", "))});
+}
+
+void require_reduce_initial(std::string_view instruction, std::string_view role,
+                            const Reduction& reduction, const Tensor& data) {
+  const bool loads = reduction.command == ReduceCommand::kLoadReduce;
+  if (loads != reduction.initial.has_value()) {
+    refuse("reduce-init",
+           {.rule = fmt::format("`{}` of {} goes with reduce_cmd.load_reduce", role, instruction),
+            .here = fmt::format("{} {}, reduce_cmd={}", role,
+                                reduction.initial ? "given" : "missing", name(reduction.command))});
+  }
+  if (loads) {
+    require_lane_operand(instruction, role, *reduction.initial, data, true);
+  }
+}
+
+Cost with_accumulator(const Machine& machine, Cost cost, const Reduction& reduction) {
+  if (reduction.result) {
+    const Ticks readout =
+        machine.ticks(EngineKind::kVector, machine.core.vector.accumulator_cycles);
+    cost.interval += readout;
+    cost.completion += readout;
+  }
+  return cost;
 }
 
 void require_reduce_result(const Machine& machine, std::string_view instruction,

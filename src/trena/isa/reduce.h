@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "trena/isa/row_kernel.h"
 #include "trena/isa/rules.h"
 #include "trena/number/vector_math.h"
 
@@ -35,9 +36,27 @@ struct Reduction {
 // documents' pseudo-code says (nki.md §5.3-19).
 float accumulate(AluOp op, ReduceCommand command, float accumulator, float initial, float row);
 
+// Reduces the rows of a block and takes them into the accumulators of their partitions;
+// accumulators[0] is that of partition 0 of the tile. `initial` is read for kLoadReduce.
+void accumulate_rows(AluOp op, const Reduction& reduction, float* accumulators, const Block& block,
+                     const float* rows, std::size_t row_elements);
+
+// Writes the accumulators to reduce_res, if there is one.
+void read_out(const Reduction& reduction, const float* accumulators, bool negate = false);
+
 // `reduce-cmd`: not a command of this instruction.
 void require_reduce_command(std::string_view instruction, ReduceCommand command,
                             std::initializer_list<ReduceCommand> allowed);
+
+// What the accumulators read and write, in all.
+void access_reduction(const Reduction& reduction, HiddenState state, AccessList& list);
+
+// `reduce-init`: kLoadReduce has a value to load, float32, and nothing else has.
+void require_reduce_initial(std::string_view instruction, std::string_view role,
+                            const Reduction& reduction, const Tensor& data);
+
+// An instruction of the vector engine that also reads its accumulator out.
+Cost with_accumulator(const Machine& machine, Cost cost, const Reduction& reduction);
 
 // `reduce_res`: one element per partition of `data`.
 void require_reduce_result(const Machine& machine, std::string_view instruction,

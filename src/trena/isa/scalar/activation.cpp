@@ -103,12 +103,7 @@ void Activation::access(AccessList& list) const {
     list.read(*input_.bias);
   }
   list.write(dst_);
-  if (reduction_.result) {
-    list.write(*reduction_.result);
-  }
-  if (reduction_.uses_accumulator()) {
-    list.uses_state(HiddenState::kScalarAccumulators);
-  }
+  access_reduction(reduction_, HiddenState::kScalarAccumulators, list);
 }
 
 void Activation::execute(CoreState& core) const {
@@ -132,20 +127,10 @@ void Activation::execute(CoreState& core) const {
       x = z;
     }
     apply_row(function_, x, z, count);
-    if (reduction_.command != ReduceCommand::kIdle) {
-      for (std::int64_t p = 0; p < block.partitions; ++p) {
-        const float sum = reduction_.reduces()
-                              ? reduce_row(AluOp::kAdd, z + static_cast<std::size_t>(p) * row, row)
-                              : 0.0F;
-        float& accumulator = accumulators[block.first + p];
-        accumulator = accumulate(AluOp::kAdd, reduction_.command, accumulator, 0.0F, sum);
-      }
-    }
+    accumulate_rows(AluOp::kAdd, reduction_, accumulators, block, z, row);
     out.write(block, z);
   });
-  if (reduction_.result) {
-    TileRows(*reduction_.result).write({0, data().partitions()}, accumulators);
-  }
+  read_out(reduction_, accumulators);
 }
 
 // Every function but copy reads a bias, a zero that the compiler supplies when the kernel gives
