@@ -4,21 +4,27 @@
 #include "objects.h"
 #include "trena/isa/gpsimd/affine_select.h"
 #include "trena/isa/gpsimd/iota.h"
+#include "trena/isa/gpsimd/tensor_partition_reduce.h"
 #include "trena/isa/scalar/activation.h"
 #include "trena/isa/tensor/nc_matmul.h"
 #include "trena/isa/tensor/nc_matmul_mx.h"
 #include "trena/isa/tensor/nc_transpose.h"
+#include "trena/isa/vector/bn_stats.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/nc_stream_shuffle.h"
 #include "trena/isa/vector/quantize_mx.h"
 #include "trena/isa/vector/reciprocal.h"
 #include "trena/isa/vector/scalar_tensor_tensor.h"
+#include "trena/isa/vector/select.h"
 #include "trena/isa/vector/tensor_copy.h"
 #include "trena/isa/vector/tensor_copy_predicated.h"
 #include "trena/isa/vector/tensor_reduce.h"
 #include "trena/isa/vector/tensor_scalar.h"
+#include "trena/isa/vector/tensor_scalar_cumulative.h"
+#include "trena/isa/vector/tensor_scalar_reduce.h"
 #include "trena/isa/vector/tensor_tensor.h"
 #include "trena/isa/vector/tensor_tensor_scan.h"
+#include "trena/isa/vector/top8.h"
 
 namespace trena::bindings {
 namespace {
@@ -58,6 +64,13 @@ MatmulPerfMode perf_mode_of(nb::handle mode) {
   throw_not_modelled("nc_matmul perf_mode " + name);
 }
 
+// The arguments reduce_op, reduce_cmd and reduce_res.
+Reduction reduction(const Operator* op, std::optional<AluOp> otherwise, ReduceCommand command,
+                    const std::optional<Tensor>& result) {
+  return {op != nullptr ? std::optional(alu_of(*op, "reduce_op")) : otherwise, command, result,
+          std::nullopt};
+}
+
 // [[step, count], …] of iota and affine_select.
 using Steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -77,12 +90,9 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Operator& op, const Tensor& data,
          const std::optional<Operand>& bias, const Operand& scale, const Operator* reduce_op,
          const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd, const Name& name) {
-        Reduction reduction{std::nullopt, reduce_cmd, reduce_res, std::nullopt};
-        if (reduce_op != nullptr) {
-          reduction.op = alu_of(*reduce_op, "reduce_op");
-        }
-        emit(std::make_unique<Activation>(dst, function_of(op, "op"),
-                                          ActivationInput{data, bias, scale}, std::move(reduction)),
+        emit(std::make_unique<Activation>(
+                 dst, function_of(op, "op"), ActivationInput{data, bias, scale},
+                 reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)),
              name);
       },
       "dst"_a, "op"_a, "data"_a, "bias"_a = nb::none(), "scale"_a = 1.0,
@@ -113,6 +123,18 @@ void bind_nki_isa(nb::module_& module) {
       "dst"_a, "pattern"_a, "channel_multiplier"_a, "on_true_tile"_a, "on_false_value"_a,
       "cmp_op"_a.none() = nb::none(), "offset"_a = 0, "name"_a = nb::none());
   isa.def(
+      "bn_aggr",
+      [](const Tensor& dst, const Tensor& data, const Name& name) {
+        emit(std::make_unique<BnAggregate>(dst, data), name);
+      },
+      "dst"_a, "data"_a, "name"_a = nb::none());
+  isa.def(
+      "bn_stats",
+      [](const Tensor& dst, const Tensor& data, const Name& name) {
+        emit(std::make_unique<BnStats>(dst, data), name);
+      },
+      "dst"_a, "data"_a, "name"_a = nb::none());
+  isa.def(
       "iota",
       [](const Tensor& dst, const Steps& pattern, std::int64_t offset,
          std::int64_t channel_multiplier, const Name& name) {
@@ -120,11 +142,31 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "pattern"_a, "offset"_a = 0, "channel_multiplier"_a = 0, "name"_a = nb::none());
   isa.def(
+      "max8",
+      [](const Tensor& dst, const Tensor& src, const Name& name) {
+        emit(std::make_unique<Max8>(dst, src), name);
+      },
+      "dst"_a, "src"_a, "name"_a = nb::none());
+  isa.def(
       "memset",
       [](const Tensor& dst, MemsetValue value, EngineChoice engine, const Name& name) {
         emit(std::make_unique<Memset>(dst, value, request(engine)), name);
       },
       "dst"_a, "value"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "nc_find_index8",
+      [](const Tensor& dst, const Tensor& data, const Tensor& vals, const Name& name) {
+        emit(std::make_unique<NcFindIndex8>(dst, data, vals), name);
+      },
+      "dst"_a, "data"_a, "vals"_a, "name"_a = nb::none());
+  isa.def(
+      "nc_match_replace8",
+      [](const Tensor& dst, const Tensor& data, const Tensor& vals, double imm,
+         const std::optional<Tensor>& dst_idx, const Name& name) {
+        emit(std::make_unique<NcMatchReplace8>(dst, data, vals, static_cast<float>(imm), dst_idx),
+             name);
+      },
+      "dst"_a, "data"_a, "vals"_a, "imm"_a, "dst_idx"_a = nb::none(), "name"_a = nb::none());
   isa.def(
       "nc_matmul",
       [](const Tensor& dst, const Tensor& stationary, const Tensor& moving,
@@ -179,6 +221,25 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "src"_a, "dst_scale"_a, "name"_a = nb::none());
   isa.def(
+      "range_select",
+      [](const Tensor& dst, const Tensor& on_true_tile, const Operator& comp_op0,
+         const Operator& comp_op1, const Tensor& bound0, const Tensor& bound1,
+         ReduceCommand reduce_cmd, const std::optional<Tensor>& reduce_res,
+         const Operator* reduce_op, std::int64_t range_start, double on_false_value,
+         const Name& name) {
+        emit(std::make_unique<RangeSelect>(
+                 dst, on_true_tile,
+                 IndexRange{alu_of(comp_op0, "comp_op0"), alu_of(comp_op1, "comp_op1"), bound0,
+                            bound1, range_start},
+                 static_cast<float>(on_false_value),
+                 reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res)),
+             name);
+      },
+      "dst"_a, "on_true_tile"_a, "comp_op0"_a, "comp_op1"_a, "bound0"_a, "bound1"_a,
+      "reduce_cmd"_a = ReduceCommand::kResetReduce, "reduce_res"_a = nb::none(),
+      "reduce_op"_a.none() = nb::none(), "range_start"_a = 0,
+      "on_false_value"_a = static_cast<double>(RangeSelect::kFill), "name"_a = nb::none());
+  isa.def(
       "reciprocal",
       [](const Tensor& dst, const Tensor& data, const Name& name) {
         emit(std::make_unique<Reciprocal>(dst, data), name);
@@ -197,6 +258,19 @@ void bind_nki_isa(nb::module_& module) {
       "dst"_a, "data"_a, "op0"_a, "operand0"_a, "op1"_a, "operand1"_a, "reverse0"_a = false,
       "reverse1"_a = false, "name"_a = nb::none());
   isa.def(
+      "select_reduce",
+      [](const Tensor& dst, const Tensor& predicate, const Tensor& on_true, const Operand& on_false,
+         const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd,
+         const Operator* reduce_op, bool reverse_pred, const Name& name) {
+        emit(std::make_unique<SelectReduce>(
+                 dst, predicate, on_true, on_false,
+                 reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res), reverse_pred),
+             name);
+      },
+      "dst"_a, "predicate"_a, "on_true"_a, "on_false"_a, "reduce_res"_a = nb::none(),
+      "reduce_cmd"_a = ReduceCommand::kIdle, "reduce_op"_a.none() = nb::none(),
+      "reverse_pred"_a = false, "name"_a = nb::none());
+  isa.def(
       "tensor_copy",
       [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
         emit(std::make_unique<TensorCopy>(dst, src, request(engine)), name);
@@ -209,6 +283,12 @@ void bind_nki_isa(nb::module_& module) {
         emit(std::make_unique<TensorCopyPredicated>(dst, src, predicate, reverse_pred), name);
       },
       "dst"_a, "src"_a, "predicate"_a, "reverse_pred"_a = false, "name"_a = nb::none());
+  isa.def(
+      "tensor_partition_reduce",
+      [](const Tensor& dst, const Operator& op, const Tensor& data, const Name& name) {
+        emit(std::make_unique<TensorPartitionReduce>(dst, alu_of(op, "op"), data), name);
+      },
+      "dst"_a, "op"_a, "data"_a, "name"_a = nb::none());
   isa.def(
       "tensor_reduce",
       [](const Tensor& dst, const Operator& op, const Tensor& data, const Axes& axis, bool negate,
@@ -236,6 +316,33 @@ void bind_nki_isa(nb::module_& module) {
       "dst"_a, "data"_a, "op0"_a, "operand0"_a.none(), "reverse0"_a = false,
       "op1"_a.none() = nb::none(), "operand1"_a = nb::none(), "reverse1"_a = false,
       "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  isa.def(
+      "tensor_scalar_cumulative",
+      [](const Tensor& dst, const Tensor& src, const Operator& op0, const Operator& op1,
+         const Operand& imm0, const std::optional<Operand>& imm1, ReduceCommand reduce_cmd,
+         const Name& name) {
+        emit(std::make_unique<TensorScalarCumulative>(
+                 dst, src, alu_of(op0, "op0"), imm0,
+                 Reduction{alu_of(op1, "op1"), reduce_cmd, std::nullopt, imm1}),
+             name);
+      },
+      "dst"_a, "src"_a, "op0"_a, "op1"_a, "imm0"_a, "imm1"_a = nb::none(),
+      "reduce_cmd"_a = ReduceCommand::kResetReduce, "name"_a = nb::none());
+  isa.def(
+      "tensor_scalar_reduce",
+      [](const Tensor& dst, const Tensor& data, const Operator& op0,
+         const std::optional<Operand>& operand0, const Operator& reduce_op,
+         const std::optional<Tensor>& reduce_res, bool reverse0, ReduceCommand reduce_cmd,
+         const std::optional<Operand>& reduce_init, bool reduce_res_negate, const Name& name) {
+        Reduction reduction{alu_of(reduce_op, "reduce_op"), reduce_cmd, reduce_res, reduce_init};
+        emit(std::make_unique<TensorScalarReduce>(
+                 dst, data, ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+                 std::move(reduction), reduce_res_negate),
+             name);
+      },
+      "dst"_a, "data"_a, "op0"_a, "operand0"_a.none(), "reduce_op"_a, "reduce_res"_a = nb::none(),
+      "reverse0"_a = false, "reduce_cmd"_a = ReduceCommand::kResetReduce,
+      "reduce_init"_a = nb::none(), "reduce_res_negate"_a = false, "name"_a = nb::none());
   isa.def(
       "tensor_tensor",
       [](const Tensor& dst, const Tensor& data1, const Tensor& data2, const Operator& op,
