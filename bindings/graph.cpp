@@ -188,6 +188,11 @@ void bind_operators(nb::class_<Session>& session) {
                lower_reduce(lowering, reduction_named(reduction), out, in, axes, scale);
              });
            })
+      .def("argmax",
+           [](Session& self, std::string_view op, const View& out, const View& in,
+              std::int64_t axis) {
+             lower(self, op, [&](Lowering& lowering) { lower_argmax(lowering, out, in, axis); });
+           })
       .def("softmax",
            [](Session& self, std::string_view op, const View& out, const View& in,
               std::int64_t axis, bool logarithm) {

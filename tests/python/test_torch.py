@@ -198,6 +198,20 @@ def test_reduction(name):
     check(function, R(shape), tolerance=1e-4)
 
 
+@pytest.mark.parametrize("function", [
+    lambda a: a.argmax(1), lambda a: a.argmax(0, keepdim=True), lambda a: a.argmax(), lambda a: (a > 0).sum(),
+    lambda a: (a > 0).sum(0), lambda a: (a == 0).float().mean(),
+])
+def test_counting(function):
+    check(function, R(150, 30).mul(4).round())  # with ties: the first maximum counts
+
+
+def test_accuracy_of_a_classifier():
+    logits, labels = R(150, 10), torch.randint(0, 10, (150,))
+    result, _ = on_device(lambda x, y: (x.argmax(1) == y).sum(), logits, labels)
+    assert result.item() == (logits.argmax(1) == labels).sum().item()
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
 def test_softmax(function, axis):

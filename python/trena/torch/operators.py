@@ -14,6 +14,8 @@ aten = torch.ops.aten
 
 FLOATS = frozenset({torch.float32, torch.bfloat16, torch.float16})
 _MASKS = FLOATS | {torch.bool}
+_INTEGERS = frozenset({torch.int32, torch.int64})  # compared exactly by GpSimd
+_MOST_EXACT = 1 << 24  # float32 counts up to here
 
 # (overload, kernel) pairs, filled by @kernel.
 KERNELS: list[tuple[str, object]] = []
@@ -74,8 +76,8 @@ def _number(value) -> float:
     return float(value.item() if isinstance(value, torch.Tensor) else value)
 
 
-def elementwise(label, name, out, inputs, scalars=()):
-    _need(inputs, _MASKS)
+def elementwise(label, name, out, inputs, scalars=(), dtypes=_MASKS):
+    _need(inputs, dtypes)
     _need([out], _MASKS)
     if out.numel() == 0:
         return out
@@ -133,7 +135,8 @@ def _comparison(name):
             return elementwise(label, f"{name}_scalar", out, [self], [_number(other)])
         if _is_number(self):
             return elementwise(label, f"{mirrored[name]}_scalar", out, [other], [_number(self)])
-        return elementwise(label, name, out, [self, other])
+        same_integers = self.dtype == other.dtype and self.dtype in _INTEGERS
+        return elementwise(label, name, out, [self, other], dtypes=_INTEGERS if same_integers else _MASKS)
 
     kernel(f"{name}.Tensor_out", f"{name}.Scalar_out")(compare)
 
@@ -309,10 +312,12 @@ def _axes(tensor, dim) -> list[int]:
 
 
 def reduce(label, name, out, self, dim, scale=1.0):
-    _need([out], FLOATS)
+    counts = self.dtype is torch.bool and out.dtype is torch.int64 and name == "add"
+    if not counts:
+        _need([out], FLOATS)
     _need([self], _MASKS)
-    if self.numel() == 0:
-        raise _Unsupported("an empty tensor")
+    if self.numel() == 0 or (counts and self.numel() > _MOST_EXACT):
+        raise _Unsupported("an empty tensor, or more elements than a float32 counts")
     axes = _axes(self, dim)
     kept = out
     if out.dim() == self.dim():  # keepdim: the reduced dimensions have size 1
@@ -343,6 +348,20 @@ def amax(label, self, dim=(), keepdim=False, *, out):
 @kernel("amin.out")
 def amin(label, self, dim=(), keepdim=False, *, out):
     return reduce(label, "minimum", out, self, dim)
+
+
+@kernel("argmax.out")
+def argmax(label, self, dim=None, keepdim=False, *, out):
+    _need([self])
+    if self.numel() == 0 or (dim is None and not self.is_contiguous()):
+        raise _Unsupported("an empty or non-contiguous tensor")
+    source = self.reshape(-1) if dim is None else self
+    axis = 0 if dim is None else dim % max(self.dim(), 1)
+    kept = out.view([]) if dim is None else out.select(axis, 0) if keepdim and self.dim() else out
+    if source.dim() == 0:
+        return fill_(label, out, 0)
+    session.current().argmax(label, session.view(kept), session.view(source), axis)
+    return out
 
 
 # ---- Softmax and loss ----------------------------------------------------------------------------

@@ -233,16 +233,25 @@ Tensor Lowering::load(const NestTile& tile, std::size_t index, const HbmView& so
   return load(low);
 }
 
-void Lowering::store(const NestTile& tile, std::size_t index, const HbmView& destination,
-                     const Tensor& value) {
+void Lowering::store(const HbmView& destination, std::int64_t offset_bytes,
+                     std::span<const Dim> dims, const Tensor& value) {
   if (destination.dtype != DType::kInt64) {
-    dma_copy(tile.in(destination, index), value);
+    dma_copy(destination.tile(offset_bytes, dims), value);
     return;
   }
-  dma_copy(tile.in(destination.low_words(), index), value);
+  dma_copy(destination.low_words().tile(offset_bytes, dims), value);
   const Tensor sign = sbuf(DType::kInt32, value.shape());
   tensor_scalar(sign, value, AluOp::kLess, 0.0F, AluOp::kMultiply, -1.0F);
-  dma_copy(tile.in(destination.high_words(), index), sign);
+  dma_copy(destination.high_words().tile(offset_bytes, dims), sign);
+}
+
+void Lowering::store(const NestTile& tile, std::size_t index, const HbmView& destination,
+                     const Tensor& value) {
+  std::vector<Dim> dims;
+  for (const NestDim& dim : tile.dims) {
+    dims.push_back({dim.size, dim.strides_bytes[index]});
+  }
+  store(destination, tile.offsets_bytes[index], dims, value);
 }
 
 Tensor columns_of(const Tensor& tile, std::int64_t first, std::int64_t count) {

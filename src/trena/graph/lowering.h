@@ -70,7 +70,10 @@ class Lowering {
   Tensor load(const NestTile& tile, std::size_t index, const HbmView& source);
   // A tile of HBM with any dimensions (partition first).
   Tensor load(const Tensor& source);
-  // Stores a tile with the shape of the destination, int32 into int64 with its sign.
+  // Stores a tile, int32 into int64 with its sign. `offset_bytes` counts from the start of
+  // `destination`.
+  void store(const HbmView& destination, std::int64_t offset_bytes, std::span<const Dim> dims,
+             const Tensor& value);
   void store(const NestTile& tile, std::size_t index, const HbmView& destination,
              const Tensor& value);
   // What a result for `dtype` is computed in.

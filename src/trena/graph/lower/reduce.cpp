@@ -104,7 +104,7 @@ class AxisReduction {
   void lower(const Split& dims) {
     if (dims.kept.empty()) {
       lower_all();
-    } else if (op_ == AluOp::kAdd && !dims.reduced.empty() &&
+    } else if (op_ == AluOp::kAdd && info(in_.dtype).is_float && !dims.reduced.empty() &&
                dims.kept.back().strides_bytes[kIn] < dims.reduced.back().strides_bytes[kIn]) {
       lower_columns(dims);
     } else {
@@ -132,7 +132,7 @@ class AxisReduction {
       lowering_.release_tiles();
     });
     const Tensor total = lowering_.reduce_tile(op_, partial);
-    finish(total, out_.tile(0, std::array{Dim{1, 0}, Dim{1, 0}}));
+    finish(total, 0, std::array{Dim{1, 0}, Dim{1, 0}});
   }
 
   // Kept dimensions on the partitions, reduced ones along the free axis.
@@ -151,9 +151,8 @@ class AxisReduction {
         total = lowering_.sbuf(DType::kFloat32, {rows.partitions(), 1});
         lowering_.reduce_free(total, op_, partial);
       }
-      finish(total, out_.tile(rows.offsets_bytes[kOut],
-                              std::array{Dim{rows.partitions(), rows.dims[0].strides_bytes[kOut]},
-                                         Dim{1, 0}}));
+      finish(total, rows.offsets_bytes[kOut],
+             std::array{Dim{rows.partitions(), rows.dims[0].strides_bytes[kOut]}, Dim{1, 0}});
       lowering_.release_tiles();
     });
   }
@@ -202,8 +201,8 @@ class AxisReduction {
         const Tensor sum = lowering_.psum(DType::kFloat32, {1, count});
         sum_columns(sum, ones, contraction, outer, in_offset + first * columns.strides_bytes[kIn],
                     {count, columns.strides_bytes[kIn]});
-        finish(sum, out_.tile(out_offset + first * columns.strides_bytes[kOut],
-                              std::array{Dim{1, 0}, Dim{count, columns.strides_bytes[kOut]}}));
+        finish(sum, out_offset + first * columns.strides_bytes[kOut],
+               std::array{Dim{1, 0}, Dim{count, columns.strides_bytes[kOut]}});
         lowering_.release_tiles();
       }
     });
@@ -237,14 +236,14 @@ class AxisReduction {
     }
   }
 
-  void finish(const Tensor& total, const Tensor& destination) {
-    const Tensor result = lowering_.sbuf(out_.dtype, total.shape());
+  void finish(const Tensor& total, std::int64_t offset_bytes, std::span<const Dim> dims) {
+    const Tensor result = lowering_.sbuf(Lowering::tile_dtype(out_.dtype), total.shape());
     if (scale_ != 1.0F) {
       lowering_.tensor_scalar(result, total, AluOp::kMultiply, scale_);
     } else {
       lowering_.tensor_copy(result, total);
     }
-    lowering_.dma_copy(destination, result);
+    lowering_.store(out_, offset_bytes, dims, result);
   }
 
   Lowering& lowering_;
@@ -287,6 +286,34 @@ void lower_reduce(Lowering& lowering, AluOp op, const HbmView& out, const HbmVie
                 {.rule = "a reduction has at least one element", .here = "an empty tensor"});
   }
   AxisReduction(lowering, op, out, in, scale).lower(split(out, in, axes));
+}
+
+void lower_argmax(Lowering& lowering, const HbmView& out, const HbmView& in, std::int64_t axis) {
+  HbmView wide = out;
+  wide.sizes = in.sizes;
+  wide.strides_bytes.insert(wide.strides_bytes.begin() + axis, 0);
+  const std::array<HbmView, 2> operands = {wide, in};
+  for_each_row_tile(lowering, operands, axis, [&](const NestTile& tile) {
+    const std::int64_t partitions = tile.partitions();
+    const auto row = static_cast<double>(tile.dims[1].size);
+    const Tensor x = lowering.load(tile, kIn, in);
+    const Tensor largest = lowering.sbuf(DType::kFloat32, {partitions, 1});
+    lowering.reduce_free(largest, AluOp::kMaximum, x);
+    // Every place gets its number, plus the row's length unless it holds the maximum: the smallest
+    // is the first maximum.
+    const Tensor numbers = lowering.sbuf(DType::kInt32, tile.full_shape());
+    lowering.iota(numbers);
+    const Tensor others = lowering.sbuf(DType::kFloat32, tile.full_shape());
+    lowering.tensor_scalar(others, x, AluOp::kNotEqual, largest, AluOp::kMultiply, row);
+    lowering.tensor_tensor(others, others, AluOp::kAdd, numbers);
+    const Tensor index = lowering.sbuf(DType::kFloat32, {partitions, 1});
+    lowering.reduce_free(index, AluOp::kMinimum, others);
+    const Tensor result = lowering.sbuf(Lowering::tile_dtype(out.dtype), {partitions, 1});
+    lowering.tensor_copy(result, index);
+    lowering.store(out, tile.offsets_bytes[kOut],
+                   std::array{Dim{partitions, tile.dims[0].strides_bytes[kOut]}, Dim{1, 0}},
+                   result);
+  });
 }
 
 void lower_softmax(Lowering& lowering, const HbmView& out, const HbmView& in, std::int64_t axis,

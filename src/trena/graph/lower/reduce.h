@@ -13,6 +13,9 @@ namespace trena {
 void lower_reduce(Lowering& lowering, AluOp op, const HbmView& out, const HbmView& in,
                   std::span<const std::int64_t> axes, float scale);
 
+// The place of the first maximum along `axis`, as int64. Without NaNs.
+void lower_argmax(Lowering& lowering, const HbmView& out, const HbmView& in, std::int64_t axis);
+
 // Over `axis`; `logarithm` false gives softmax itself. One row must fit in SBUF (`graph-row-size`).
 void lower_softmax(Lowering& lowering, const HbmView& out, const HbmView& in, std::int64_t axis,
                    bool logarithm);
