@@ -38,7 +38,7 @@ void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& fo
     for (const Bucket& old : histories_[key]) {
       for (const std::vector<Pending>* list : {&old.writers, &old.readers}) {
         for (const Pending& pending : *list) {
-          bucket.readers.push_back({pending.item, AccessKind::kRead, whole});
+          bucket.readers.push_back(remember({pending.item, AccessKind::kRead, whole, Box(whole)}));
         }
       }
     }
@@ -46,7 +46,8 @@ void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& fo
 }
 
 void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind) {
-  const Pending access{item, kind, region_of(tensor)};
+  const Region region = region_of(tensor);
+  const Visit access{item, kind, region, Box(region)};
   History& blocks = history(key);
   if (tensor.on_chip() || tensor.buffer()->rows <= kRowsPerBlock) {
     visit_bucket(block(blocks, 0), access);
@@ -58,34 +59,50 @@ void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, Acces
   }
 }
 
-void Dependences::visit_bucket(Bucket& bucket, const Pending& access) {
-  // PSUM adds in the order of arrival and the array keeps products in order (hw.md §2.2): starting
-  // later is enough.
-  const auto wait_for = [&](const Pending& pending) {
+Dependences::Pending Dependences::remember(const Visit& access) {
+  std::uint32_t slot;
+  if (free_regions_.empty()) {
+    slot = static_cast<std::uint32_t>(regions_.size());
+    regions_.push_back(access.region);
+  } else {
+    slot = free_regions_.back();
+    free_regions_.pop_back();
+    regions_[slot] = access.region;
+  }
+  return {access.item, slot, access.kind, access.box};
+}
+
+// Waits for what overlaps `access`, and forgets what everybody who waits for `access` waits for
+// anyway.
+void Dependences::settle(std::vector<Pending>& list, const Visit& access) {
+  const bool reads = reads_only(access.kind);
+  const auto settled = [&](const Pending& pending) {
+    if (pending.item == access.item || pending.box.apart(access.box) ||
+        !overlaps(regions_[pending.region], access.region)) {
+      return false;
+    }
+    // PSUM adds in the order of arrival and the array keeps products in order (hw.md §2.2):
+    // starting later is enough.
     const bool chain =
         pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
     found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
-  };
-  const bool reads = reads_only(access.kind);
-  // An earlier access that this one waits for and covers is waited for by everybody who waits for
-  // this one.
-  const auto settled = [&](const Pending& pending) {
-    if (pending.item == access.item || !overlaps(pending.region, access.region)) {
+    if (reads || !covers(access.region, regions_[pending.region])) {
       return false;
     }
-    wait_for(pending);
-    return !reads && covers(access.region, pending.region);
+    free_regions_.push_back(pending.region);
+    return true;
   };
-  const auto settle = [&](std::vector<Pending>& list) {
-    list.erase(std::remove_if(list.begin(), list.end(), settled), list.end());
-  };
-  settle(bucket.writers);
-  if (reads) {
-    bucket.readers.push_back(access);
+  list.erase(std::remove_if(list.begin(), list.end(), settled), list.end());
+}
+
+void Dependences::visit_bucket(Bucket& bucket, const Visit& access) {
+  settle(bucket.writers, access);
+  if (reads_only(access.kind)) {
+    bucket.readers.push_back(remember(access));
     return;
   }
-  settle(bucket.readers);
-  bucket.writers.push_back(access);
+  settle(bucket.readers, access);
+  bucket.writers.push_back(remember(access));
 }
 
 void Dependences::visit_state(HiddenState state, std::uint32_t item) {

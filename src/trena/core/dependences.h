@@ -34,11 +34,35 @@ class Dependences {
   void add_wait(Wait wait) { found_.push_back(wait); }
 
  private:
-  // An access that later ones may still have to wait for.
+  // An access that later ones may still have to wait for. Lists of them are scanned, so they are
+  // small: the box rules most of them out, the region behind it is looked at for the rest.
+  struct Box {
+    std::int64_t row_first;
+    std::int64_t row_last;
+    std::int64_t byte_first;
+    std::int64_t byte_last;
+
+    explicit Box(const Region& region)
+        : row_first(region.row_first),
+          row_last(region.row_last),
+          byte_first(region.byte_first),
+          byte_last(region.byte_last) {}
+    bool apart(const Box& other) const {
+      return byte_last < other.byte_first || other.byte_last < byte_first ||
+             row_last < other.row_first || other.row_last < row_first;
+    }
+  };
   struct Pending {
+    std::uint32_t item;
+    std::uint32_t region;  // index into regions_
+    AccessKind kind;
+    Box box;
+  };
+  struct Visit {
     std::uint32_t item;
     AccessKind kind;
     Region region;
+    Box box;
   };
   struct Bucket {
     std::vector<Pending> writers;
@@ -50,10 +74,14 @@ class Dependences {
 
   History& history(Key key);
   static Bucket& block(History& history, std::int64_t number);
-  void visit_bucket(Bucket& bucket, const Pending& access);
+  void visit_bucket(Bucket& bucket, const Visit& access);
+  void settle(std::vector<Pending>& list, const Visit& access);
+  Pending remember(const Visit& access);
 
   std::vector<History> histories_;                     // by key
   std::unordered_map<Key, History> sparse_histories_;  // from kSparse on
+  std::vector<Region> regions_;                        // of what is pending
+  std::vector<std::uint32_t> free_regions_;
   std::array<std::int64_t, kHiddenStates> last_of_state_{-1, -1, -1, -1};
   std::vector<Wait> found_;
 };
