@@ -60,9 +60,9 @@ TEST(DmaCopy, StagesShapesThatDoNotDivide) {
 
 TEST(DmaCopy, ReadsEverythingBeforeItWritesWhenTheTwoOverlap) {
   Bench bench("trn2");
-  const Tensor data = bench.hbm<float>(DType::kFloat32, {6}, counting(6));
-  copy(bench, view(data, {{5, 1}}, 1), view(data, {{5, 1}}));
-  EXPECT_EQ(values_of<float>(data), (std::vector<float>{0, 0, 1, 2, 3, 4}));
+  const Tensor data = bench.hbm<float>(DType::kFloat32, {4, 2}, counting(8));
+  copy(bench, view(data, {{3, 2}, {1, 1}}, 2), view(data, {{3, 2}, {1, 1}}));  // first column, one row down
+  EXPECT_EQ(values_of<float>(data), (std::vector<float>{0, 1, 0, 3, 2, 5, 4, 7}));
 }
 
 TEST(DmaCopy, BroadcastsAZeroStride) {
