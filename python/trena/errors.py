@@ -74,7 +74,7 @@ class IllegalInstruction(Error):
     """The machine refuses the instruction: dtype, shape, engine or memory."""
 
 
-class OutOfBounds(Error):
+class OutOfBounds(Error, IndexError):
     """A view or an index leaves its tensor."""
 
 

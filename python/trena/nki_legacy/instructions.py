@@ -84,6 +84,9 @@ def reduction(op, data, axis, dtype, mask, negate=False, keepdims=False):
     if limits == []:
         return PendingTile(shape, dtype or data.nki_dtype, lambda dst: None, limits=[])
     source = data.resolve(limits)
+    order = [d for d in range(data.ndim) if d not in axes] + list(axes)
+    if order != list(range(data.ndim)) and not keepdims:  # the engine reduces the innermost axes of a pattern
+        source, axes = source.permute(tuple(order)), tuple(range(data.ndim - len(axes), data.ndim))
     return PendingTile(
         shape, dtype or data.nki_dtype,
         lambda dst: _isa.tensor_reduce(dst=dst, op=op_of(op), data=source, axis=axes, negate=negate, keepdims=keepdims),

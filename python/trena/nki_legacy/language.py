@@ -144,11 +144,11 @@ def shared_identity_matrix(n, dtype=_np.uint8, **ignored):
 def load(src, *, mask=None, dtype=None, **ignored):
     """A tile with the values of an HBM tensor."""
     limits = _limits_of(mask, src.shape)
-    shape = src.shape if len(src.shape) > 1 else (1,) + src.shape
+    shape = src.shape if len(src.shape) > 1 else src.shape + (1,)  # a vector lies along the partitions
     if limits == []:
         return _PendingTile(shape, dtype or src.nki_dtype, lambda dst: None, ("sbuf",), [])
     source = src.resolve(limits)
-    place = limits if limits is None or len(limits) > 1 else [(0, 1)] + limits
+    place = limits if limits is None or len(limits) > 1 else limits + [(0, 1)]
     return _PendingTile(shape, dtype or src.nki_dtype, lambda dst: _move(dst, source), ("sbuf",), place)
 
 

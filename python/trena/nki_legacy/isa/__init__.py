@@ -160,7 +160,10 @@ def tensor_copy_predicated(*, src, dst, predicate, reverse_pred=False, mask=None
     """dst = src where predicate is not zero."""
     limits = limits_of(mask, dst.shape)
     if limits != []:
-        _isa.tensor_copy_predicated(dst=dst.resolve(limits), src=operand(src, limits), predicate=predicate.resolve(limits),
+        chosen = predicate.resolve(limits)
+        if chosen.dtype.name == "bool":  # a byte of 0 or 1
+            chosen = chosen.view(dtypes.ALL["uint8"])
+        _isa.tensor_copy_predicated(dst=dst.resolve(limits), src=operand(src, limits), predicate=chosen,
                                     reverse_pred=reverse_pred)
 
 
