@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import sys
 
 # The target that the message calls "the device"; trena.launch sets it while a kernel runs.
 _device_name = ""
@@ -50,8 +51,7 @@ class Error(Exception):
         self.limit = limit
         self.device = device
         self.fix = fix
-        self.file = file
-        self.line = line
+        self.file, self.line = (file, line) if line else _users_line()
         self.device_name = _device_name
 
     def __reduce__(self):
@@ -104,6 +104,20 @@ class NotModelled(Error):
 
 class InternalError(Error):
     """A broken promise of Trena itself: please report it."""
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _users_line() -> tuple[str, int]:
+    """The innermost running line outside this package and the standard library's runners; ("", 0) if there is none."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_PACKAGE, "<frozen")):
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
 
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*(?=\s*\()")

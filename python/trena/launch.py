@@ -458,7 +458,8 @@ def complete(kernel_name, binder, work, value, started) -> Run:
     timing = work.program.finish(options.schedule, options.spill)
     run = _record(kernel_name, binder, work, timing, started)
     run.results = [_describe(item) for item in _tensors(value)]
-    _warn_private_output(value, binder)
+    if not getattr(function, "any_output_memory", False):
+        _warn_private_output(value, binder)
     if not options.time_only:
         binder.write_back()
         run.outputs = binder.unwrap(value)
