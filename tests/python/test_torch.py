@@ -4,6 +4,7 @@ import copy
 import io
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is optional")
 
 import trena.torch as device  # noqa: E402
 from trena import _core, errors  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 @pytest.fixture(autouse=True)
@@ -330,6 +333,18 @@ def test_values_come_from_the_products_of_the_stream():
     assert train("neuron", lr=0.1, steps=1)[0] == expected
 
 
+def test_same_bytes_on_any_number_of_threads():
+    before = _core.thread_count()
+    try:
+        weights = []
+        for threads in (1, 8):
+            _core.set_thread_count(threads)
+            weights.append(torch.cat([p.detach().cpu().flatten() for p in train("neuron", lr=0.1)[1].parameters()]))
+    finally:
+        _core.set_thread_count(before)
+    assert weights[0].numpy().tobytes() == weights[1].numpy().tobytes()
+
+
 def test_an_operator_without_lowering_names_itself():
     with pytest.raises(errors.NotModelled) as caught:
         torch.erfinv(R(3).to("neuron"))
@@ -404,6 +419,41 @@ def test_print_and_device_names():
     torch.accelerator.synchronize()
     assert x.is_neuron
     assert torch.neuron.get_device_properties().total_memory > 1 << 30
+
+
+def test_the_example_learns_without_the_cpu():
+    example = os.path.join(ROOT, "examples", "train_mlp.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, example], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3 and all("estimate (Trena schedule)" in line for line in lines)
+    losses = [float(line.split("loss")[1].split()[0]) for line in lines]
+    assert losses[2] < 0.1 < losses[0]
+
+
+def test_autoload_needs_no_import_of_ours(tmp_path):
+    """What an installed Trena says about itself is enough for `import torch`."""
+    about = tmp_path / "trena_entry-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: trena-entry\nVersion: 0\n")
+    (about / "entry_points.txt").write_text("[torch.backends]\nneuron = trena.torch:_autoload\n")
+    code = "import torch; print(torch.ones(2).to('neuron').sum().item())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "2.0", done.stderr
+    project = open(os.path.join(ROOT, "pyproject.toml")).read()
+    assert '[project.entry-points."torch.backends"]\nneuron = "trena.torch:_autoload"' in project
+
+
+def test_the_guide_runs():
+    guide = open(os.path.join(ROOT, "docs", "pytorch.md")).read()
+    blocks = re.findall(r"```python\n(.*?)```", guide, re.S)
+    code = "\n".join(["import trena.torch", *blocks])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "estimate (Trena schedule)" in done.stdout
 
 
 def test_a_process_ends_cleanly_with_tensors_alive():

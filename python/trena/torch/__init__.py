@@ -11,16 +11,20 @@ about once and counted, or is refused with TRENA_STRICT=1.
 from __future__ import annotations
 
 import importlib.util
+import warnings
 
 __all__ = ["clear_op_tracking", "executed_ops", "fallback_ops", "host_alias", "is_strict", "last_run", "step",
            "synchronize"]
 
 
 def _autoload() -> None:
-    """Entry point `torch.backends`: PyTorch calls it at the end of `import torch`."""
+    """Entry point `torch.backends`: PyTorch calls it at the end of `import torch`, and must survive it."""
     if importlib.util.find_spec("torch_neuronx") is not None:
         return  # the real device is installed, and a process has room for one
-    _register()
+    try:
+        _register()
+    except (AttributeError, ImportError, RuntimeError) as why:
+        warnings.warn(f"Trena's device neuron is not available (it needs PyTorch 2.10 or later): {why}", stacklevel=2)
 
 
 def _register() -> None:

@@ -49,6 +49,7 @@ class _State:
         self.steps: list[Step] = []  # the open step() contexts
         self.last_run = None
         self.started = 0.0
+        self.operators = 0  # of the step in progress
 
     def counters(self):
         yield self.totals
@@ -76,6 +77,7 @@ def view(tensor: torch.Tensor):
 
 
 def count_executed(op: str) -> None:
+    _state.operators += 1
     for counters in _state.counters():
         counters.executed[op] += 1
     if _state.session is not None and _state.session.instruction_count > MOST_INSTRUCTIONS:
@@ -103,8 +105,10 @@ def synchronize(device=None) -> None:
     options = launch.defaults
     instructions = session.instruction_count
     timing = session.finish(options.schedule, options.spill)
-    run = launch.Run("torch step", [], _state.machine, options, 1, timing, time.perf_counter() - _state.started)
+    described = [f"{_state.operators} operators"]
+    run = launch.Run("torch step", described, _state.machine, options, 1, timing, time.perf_counter() - _state.started)
     _state.started = time.perf_counter()
+    _state.operators = 0
     _state.last_run = run
     launch.runs.append(run)
     for counters in _state.counters():
