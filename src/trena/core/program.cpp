@@ -203,6 +203,9 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
 }
 
 std::uint32_t Program::intern_file(std::string_view path) {
+  if (position_.file < files_.size() && files_[position_.file] == path) {
+    return position_.file;  // one instruction after the other comes from the same file
+  }
   const auto [entry, fresh] =
       file_index_.try_emplace(std::string(path), static_cast<std::uint32_t>(files_.size()));
   if (fresh) {

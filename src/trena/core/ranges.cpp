@@ -43,6 +43,9 @@ std::optional<std::int64_t> Ranges::find_oldest(std::int64_t length,
     if (found >= length && stamp < best_stamp) {
       best_stamp = stamp;
       best = ranges_[i].start;
+      if (stamp < 0) {
+        break;  // never used: nothing is older
+      }
     }
   }
   return best;
@@ -82,6 +85,10 @@ std::vector<Stay> Ranges::take(std::int64_t start, std::int64_t length, Stay sta
   rest.length = got - length;
   const auto at = ranges_.erase(first, past);
   const auto taken = ranges_.insert(at, {start, length, stay, -1, -1});
+  if (stay >= starts_.size()) {
+    starts_.resize(stay + 1, -1);
+  }
+  starts_[stay] = start;
   if (rest.length > 0) {
     ranges_.insert(taken + 1, rest);
   }
@@ -113,14 +120,12 @@ std::vector<Stay> Ranges::take(std::int64_t start, std::int64_t length, Stay sta
 }
 
 void Ranges::release(Stay stay, std::int64_t index, int engine) {
-  for (Range& range : ranges_) {
-    if (range.stay == stay) {
-      range.stay.reset();
-      range.freed_at = index;
-      range.freed_by = engine;
-      return;
-    }
-  }
+  Range& range =
+      *std::lower_bound(ranges_.begin(), ranges_.end(), start_of(stay),
+                        [](const Range& entry, std::int64_t value) { return entry.start < value; });
+  range.stay.reset();
+  range.freed_at = index;
+  range.freed_by = engine;
 }
 
 void Ranges::forget_stamps() {
@@ -129,15 +134,6 @@ void Ranges::forget_stamps() {
       range.freed_at = -1;
     }
   }
-}
-
-std::int64_t Ranges::start_of(Stay stay) const {
-  for (const Range& range : ranges_) {
-    if (range.stay == stay) {
-      return range.start;
-    }
-  }
-  return -1;
 }
 
 }  // namespace trena

@@ -42,7 +42,8 @@ class Ranges {
   void forget_stamps();
 
   const std::vector<Range>& ranges() const { return ranges_; }
-  std::int64_t start_of(Stay stay) const;
+  // Of a stay that lives here now.
+  std::int64_t start_of(Stay stay) const { return starts_[stay]; }
 
  private:
   struct Former {
@@ -50,8 +51,9 @@ class Ranges {
     std::int64_t end;
     Stay stay;
   };
-  std::vector<Range> ranges_;   // sorted by start, gapless but for barred ranges
-  std::vector<Former> former_;  // last tenants, sorted by start, not overlapping
+  std::vector<Range> ranges_;         // sorted by start, gapless but for barred ranges
+  std::vector<std::int64_t> starts_;  // by stay
+  std::vector<Former> former_;        // last tenants, sorted by start, not overlapping
 };
 
 }  // namespace trena
