@@ -259,6 +259,7 @@ def _machine(arguments) -> int:
         return 0
     print(f"{machine.name}  generation {machine.generation}  hash {_hash(machine)}")
     widths = [max((len(str(row[k])) for row in rows), default=0) for k in range(3)]
+    widths[1] = min(widths[1], 24)  # lists go over: they keep their line
     for key, value, unit, evidence, source, *_ in rows:
         print(f"  {key:<{widths[0]}}  {value:>{widths[1]}} {unit:<{widths[2]}}  {evidence:<12} {source}".rstrip())
     return 0
