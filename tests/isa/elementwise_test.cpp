@@ -2,6 +2,7 @@
 // (measured laws of Trainium2) or of the documented cycle counts of Trainium1 (hw.md §2.3).
 #include "isa_fixture.h"
 #include "trena/isa/vector/memset.h"
+#include "trena/isa/vector/tensor_copy.h"
 #include "trena/isa/vector/tensor_reduce.h"
 #include "trena/isa/vector/tensor_scalar.h"
 #include "trena/isa/vector/tensor_tensor.h"
@@ -178,6 +179,51 @@ TEST(TensorTensor, IsTheSameForAnyThreadCount) {
   const Values one = run(1);
   EXPECT_EQ(one, run(3));
   set_thread_count(before);
+}
+
+TEST(TensorCopy, KeepsBitsOfEqualTypesAndCastsOthers) {  // hw.md §3.3
+  Bench bench;
+  const Tensor bits = bench.of({1, 3}, {double(0x7FA12345), double(0x80000000), 16777217}, kUint32);
+  const std::vector<Dim> dims = {bits.dim(0), bits.dim(1)};
+  const Tensor floats = bits.with(kFloat32, 0, dims);  // a signalling NaN, -0, a denormal
+  const Tensor out = bench.make({1, 3});
+  for (const EngineKind engine : {EngineKind::kVector, EngineKind::kGpsimd, EngineKind::kScalar}) {
+    bench.run<TensorCopy>(out, floats, engine);
+    EXPECT_EQ(values_of(out.with(kUint32, 0, dims)), values_of(bits)) << name(engine);
+  }
+  const Tensor narrow = bench.make({1, 3}, kUint8);
+  bench.run<TensorCopy>(narrow, bench.of({1, 3}, {2.5, 300, -1}), any_engine());
+  EXPECT_EQ(values_of(narrow), (Values{2, 255, 0}));
+  Bench trn1("trn1");
+  const Tensor t = trn1.make({128, 8});
+  EXPECT_EQ(trn1.id<TensorCopy>(t, t, EngineRequest(EngineKind::kScalar)), "engine-refused");
+}
+
+TEST(TensorCopy, ReadsARowBeforeItWritesIt) {
+  Bench bench;
+  const Tensor t = bench.of({1, 5}, {1, 2, 3, 4, 5});
+  bench.run<TensorCopy>(columns(t, 1, 4), columns(t, 0, 4), any_engine());
+  EXPECT_EQ(values_of(t), (Values{1, 1, 2, 3, 4}));
+  // The same bytes seen as bfloat16: the first half of the row takes the whole row, rounded.
+  const std::vector<Dim> dims = {t.dim(0), {5, 2}};
+  const Tensor half = t.with(kBfloat16, 0, dims);
+  bench.run<TensorCopy>(half, t, any_engine());
+  EXPECT_EQ(values_of(half), (Values{1, 1, 2, 3, 4}));
+}
+
+TEST(TensorCopy, CostsWhatWasMeasured) {  // hw.md §2.4
+  Bench bench;
+  const auto time = [&](DType to, DType from, Space space, EngineRequest engine = std::nullopt) {
+    const Tensor src = bench.of({128, 512}, {1}, from, space);
+    return bench.completion_ns(bench.run<TensorCopy>(bench.make({128, 512}, to), src, engine));
+  };
+  EXPECT_NEAR(time(kFloat32, kFloat32, Space::kSbuf), 160.5 + 0.5207 * 512, 4.3);
+  EXPECT_NEAR(time(kBfloat16, kBfloat16, Space::kSbuf), 155.7 + 0.2691 * 512, 4);
+  EXPECT_NEAR(time(kBfloat16, kFloat32, Space::kSbuf), 155.5 + 0.529 * 512, 7);
+  EXPECT_NEAR(time(kFloat32, kBfloat16, Space::kSbuf), 152.7 + 0.803 * 512, 5.6);
+  EXPECT_NEAR(time(kBfloat16, kFloat32, Space::kPsum), 690, 14);  // INST-070
+  EXPECT_NEAR(time(kFloat32, kFloat32, Space::kSbuf, EngineKind::kScalar), 191 + 0.833 * 512, 6.2);
+  EXPECT_NEAR(time(kBfloat16, kFloat32, Space::kPsum, EngineKind::kScalar), 585, 12);  // INST-020
 }
 
 TEST(Memset, WritesItsValueInEveryType) {

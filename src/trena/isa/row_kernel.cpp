@@ -1,5 +1,7 @@
 #include "trena/isa/row_kernel.h"
 
+#include <cstring>
+
 #include "trena/number/convert.h"
 
 namespace trena {
@@ -49,13 +51,19 @@ void TileRows::for_each_line(const Block& block, Fn&& fn) const {
   }
 }
 
+// The block is one contiguous run of bytes.
+bool TileRows::is_packed(const Block& block) const {
+  const auto width = static_cast<std::int64_t>(size_bytes(dtype_));
+  return pattern_.rank == 1 && pattern_.dims[0].stride_bytes == width &&
+         (block.partitions == 1 ||
+          partition_stride_ == static_cast<std::int64_t>(row_elements_) * width);
+}
+
 float* TileRows::own(const Block& block) const {
-  const bool contiguous =
-      dtype_ == DType::kFloat32 && pattern_.rank == 1 &&
-      pattern_.dims[0].stride_bytes == sizeof(float) &&
-      (block.partitions == 1 ||
-       partition_stride_ == static_cast<std::int64_t>(row_elements_ * sizeof(float)));
-  return contiguous ? reinterpret_cast<float*>(base_ + block.first * partition_stride_) : nullptr;
+  if (dtype_ != DType::kFloat32 || !is_packed(block)) {
+    return nullptr;
+  }
+  return reinterpret_cast<float*>(base_ + block.first * partition_stride_);
 }
 
 const float* TileRows::read(const Block& block, std::size_t slot) const {
@@ -114,6 +122,48 @@ void TileRows::write_int32(const Block& block, const std::int32_t* values) const
                 [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
                   write_row_int32(dtype_, values + first, line, stride, count);
                 });
+}
+
+const std::byte* TileRows::read_packed(const Block& block, std::size_t slot) const {
+  if (is_packed(block)) {
+    return base_ + block.first * partition_stride_;
+  }
+  const std::size_t width = size_bytes(dtype_);
+  auto* out = scratch<std::byte>(slot, elements(block) * width);
+  for_each_line(block, [&](const std::byte* line, std::int64_t stride, std::size_t count,
+                           std::size_t first) {
+    copy_row(width, line, stride, out + first * width, static_cast<std::ptrdiff_t>(width), count);
+  });
+  return out;
+}
+
+void TileRows::write_packed(const Block& block, const std::byte* bytes) const {
+  const std::size_t width = size_bytes(dtype_);
+  if (is_packed(block)) {
+    std::memmove(base_ + block.first * partition_stride_, bytes, elements(block) * width);
+    return;
+  }
+  for_each_line(block, [&](std::byte* line, std::int64_t stride, std::size_t count,
+                           std::size_t first) {
+    copy_row(width, bytes + first * width, static_cast<std::ptrdiff_t>(width), line, stride, count);
+  });
+}
+
+void TileRows::fill(const Block& block, std::uint32_t bits) const {
+  const std::size_t width = size_bytes(dtype_);
+  for_each_line(block, [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t) {
+    if (stride != static_cast<std::int64_t>(width)) {
+      for (std::size_t i = 0; i < count; ++i, line += stride) {
+        std::memcpy(line, &bits, width);
+      }
+    } else if (width == 4) {
+      std::fill_n(reinterpret_cast<std::uint32_t*>(line), count, bits);
+    } else if (width == 2) {
+      std::fill_n(reinterpret_cast<std::uint16_t*>(line), count, static_cast<std::uint16_t>(bits));
+    } else {
+      std::memset(line, static_cast<int>(bits), count);
+    }
+  });
 }
 
 void TileRows::mark_written(const Block& block, const std::uint32_t* mask, Storage& storage) const {

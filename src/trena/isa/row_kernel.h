@@ -59,12 +59,19 @@ class TileRows {
   void write_bits(const Block& block, const std::uint32_t* bits) const;
   void write_int32(const Block& block, const std::int32_t* values) const;
 
+  // Bytes as they are, packed; any element type.
+  const std::byte* read_packed(const Block& block, std::size_t slot) const;
+  void write_packed(const Block& block, const std::byte* bytes) const;
+  // The low bits of `bits` in every element.
+  void fill(const Block& block, std::uint32_t bits) const;
+
   // Marks the elements as written where `mask` is not 0. Not thread-safe.
   void mark_written(const Block& block, const std::uint32_t* mask, Storage& storage) const;
 
  private:
   template <typename Fn>
   void for_each_line(const Block& block, Fn&& fn) const;
+  bool is_packed(const Block& block) const;
   float* own(const Block& block) const;
 
   std::byte* base_;

@@ -83,12 +83,8 @@ void Memset::execute(CoreState&) const {
     std::memcpy(&bits, bytes.data(), bytes.size());
   }
   const TileRows out(dst_);
-  for_each_block(dst_.partitions(), out.row_elements(), 0.25, [&](const Block& block) {
-    const std::size_t count = out.elements(block);
-    auto* values = scratch<std::uint32_t>(0, count);
-    std::fill_n(values, count, bits);
-    out.write_bits(block, values);
-  });
+  for_each_block(dst_.partitions(), out.row_elements(), 0.25,
+                 [&](const Block& block) { out.fill(block, bits); });
 }
 
 Cost Memset::cost(const Machine& machine) const {

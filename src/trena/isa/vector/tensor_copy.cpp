@@ -1,10 +1,11 @@
 #include "trena/isa/vector/tensor_copy.h"
 
+#include <algorithm>
+
 #include "trena/isa/core_state.h"
+#include "trena/isa/row_kernel.h"
 #include "trena/isa/stream.h"
 #include "trena/isa/vector/copy_law.h"
-#include "trena/memory/rows.h"
-#include "trena/number/threads.h"
 
 namespace trena {
 
@@ -28,21 +29,26 @@ void TensorCopy::execute(CoreState& core) const {
   const bool through_float32 =
       dst_.dtype() != src_.dtype() ||
       (engine(core.machine()) == EngineKind::kScalar && !core.machine().legality.scalar_copy_exact);
-  parallel_for_partitions(
-      static_cast<std::size_t>(dst_.partitions()), static_cast<std::size_t>(src_.free_bytes()),
-      [&](std::size_t begin, std::size_t end) {
-        std::vector<float> scratch;
-        std::vector<std::byte> bits(
-            static_cast<std::size_t>(through_float32 ? 0 : src_.free_bytes()));
-        for (auto p = static_cast<std::int64_t>(begin); p < static_cast<std::int64_t>(end); ++p) {
-          if (through_float32) {
-            write_row(dst_, p, row(src_, p, scratch));
-          } else {
-            read_row_bits(src_, p, bits.data());
-            write_row_bits(dst_, p, bits.data());
-          }
-        }
-      });
+  // Rows of one memory may overlap; then the source must leave it before dst is written.
+  const bool may_overlap = dst_.buffer()->storage == src_.buffer()->storage;
+  const TileRows out(dst_), in(src_);
+  for_each_block(dst_.partitions(), out.row_elements(), 0.5, [&](const Block& block) {
+    if (through_float32) {
+      const float* x = in.read(block, 0);
+      if (may_overlap) {
+        const std::size_t count = in.elements(block);
+        x = std::copy_n(x, count, scratch<float>(1, count)) - count;
+      }
+      out.write(block, x);
+    } else {
+      const std::byte* bits = in.read_packed(block, 0);
+      if (may_overlap) {
+        const std::size_t size = in.elements(block) * size_bytes(src_.dtype());
+        bits = std::copy_n(bits, size, scratch<std::byte>(1, size)) - size;
+      }
+      out.write_packed(block, bits);
+    }
+  });
 }
 
 Cost TensorCopy::cost(const Machine& machine) const {
