@@ -449,6 +449,8 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     except KeyboardInterrupt:
         _record_interrupted(kernel_name, binder, work, started)
         raise
+    if not getattr(function, "any_output_memory", False):
+        _warn_private_output(value, binder)
     return complete(kernel_name, binder, work, value, started)
 
 
@@ -458,8 +460,6 @@ def complete(kernel_name, binder, work, value, started) -> Run:
     timing = work.program.finish(options.schedule, options.spill)
     run = _record(kernel_name, binder, work, timing, started)
     run.results = [_describe(item) for item in _tensors(value)]
-    if not getattr(function, "any_output_memory", False):
-        _warn_private_output(value, binder)
     if not options.time_only:
         binder.write_back()
         run.outputs = binder.unwrap(value)
