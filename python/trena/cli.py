@@ -144,12 +144,11 @@ def _system_exit_code(end: SystemExit) -> int:
 
 
 def _print_script_traceback(error: BaseException, with_message: bool = False) -> None:
-    """The user's frames only: Trena's and runpy's own say nothing about the mistake."""
+    """The user's frames only: Trena's and runpy's own say nothing about the mistake, unless it is Trena's."""
     package = os.path.dirname(os.path.abspath(__file__))
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(package) and "runpy" not in frame.filename
-    ]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "runpy" not in f.filename]
+    if isinstance(error, errors.Error) or not frames[-1:] or not frames[-1].filename.startswith(package):
+        frames = [f for f in frames if not f.filename.startswith(package)]
     if with_message:
         print("Traceback (most recent call last):", file=sys.stderr)
     elif len(frames) < 2:

@@ -6,6 +6,7 @@ as the one of this package (nki.md §6.5): `nki.language is trena.nki.language`.
 
 from __future__ import annotations
 
+import functools
 import glob
 import importlib
 import importlib.abc
@@ -25,13 +26,22 @@ ALIASES = {
     "neuronxcc": "trena.nki_legacy.neuronxcc",
     "nki": "trena.nki",
 }
+# The same, only where the real package is not installed.
+STAND_INS = {"torch_xla": "trena.shims.torch_xla"}
 
 
 def _target_of(name: str) -> str | None:
-    for alias, target in ALIASES.items():
+    for alias, target in {**ALIASES, **STAND_INS}.items():
         if name == alias or name.startswith(alias + "."):
             return target + name[len(alias) :]
     return None
+
+
+@functools.lru_cache(maxsize=None)
+def _is_installed(package: str) -> bool:
+    """Does somebody else answer for that top-level package?"""
+    others = (finder for finder in sys.meta_path if not isinstance(finder, AliasFinder))
+    return any(finder.find_spec(package, None) is not None for finder in others)
 
 
 class _AliasLoader(importlib.abc.Loader):
@@ -52,7 +62,8 @@ class AliasFinder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         answer = _target_of(fullname)
-        if answer is None or not _exists(answer):
+        package = fullname.partition(".")[0]
+        if answer is None or not _exists(answer) or (package in STAND_INS and _is_installed(package)):
             return None
         spec = importlib.machinery.ModuleSpec(fullname, _AliasLoader(answer), is_package=True)
         spec.submodule_search_locations = []
@@ -85,13 +96,7 @@ def decide(mode: str) -> tuple[bool, str]:
 
 
 def _vendor_package() -> str | None:
-    for name in ("nki", "neuronxcc"):
-        for finder in sys.meta_path:
-            if isinstance(finder, AliasFinder):
-                continue
-            if finder.find_spec(name, None) is not None:
-                return f"package {name}"
-    return None
+    return next((f"package {name}" for name in ("nki", "neuronxcc") if _is_installed(name)), None)
 
 
 def install(mode: str | None = None) -> bool:

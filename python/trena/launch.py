@@ -167,6 +167,7 @@ class Launch:
         self.grid = grid
         self.core_count = grid[0] if grid else 1
         self.shared: list = []
+        self.any_output_memory = False  # may a kernel return tensors of nl.hbm? The legacy API allows it
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only)
         self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
@@ -226,6 +227,7 @@ class ArgumentBinder:
     def __init__(self, program):
         self.program = program
         self.framework = "numpy"
+        self.on_neuron = False  # some argument lies on PyTorch's device neuron: so do the results
         self.originals: list[tuple] = []  # (tensor, the caller's array)
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (caller's strided array, our packed copy)
         self.described: list[str] = []
@@ -239,6 +241,7 @@ class ArgumentBinder:
         module = type(value).__module__
         if module.startswith("torch") and _is_torch_tensor(value):
             self.framework = "torch"
+            self.on_neuron |= value.device.type == "neuron"
             return self._array(_torch_bytes(value), name, value)
         if module.startswith("jax") and hasattr(value, "__array__"):
             self.framework = "jax"
@@ -298,7 +301,8 @@ class ArgumentBinder:
                 return original  # the kernel returned its argument: so do we
         array = to_array(tensor)
         if self.framework == "torch":
-            return _to_torch(array, tensor.dtype)
+            result = _to_torch(array, tensor.dtype)
+            return result.to("neuron") if self.on_neuron else result
         if self.framework == "jax":
             import jax.numpy
 
@@ -449,7 +453,7 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     except KeyboardInterrupt:
         _record_interrupted(kernel_name, binder, work, started)
         raise
-    if not getattr(function, "any_output_memory", False):
+    if not work.any_output_memory:
         _warn_private_output(value, binder)
     return complete(kernel_name, binder, work, value, started)
 
@@ -538,8 +542,8 @@ def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machi
     """
     options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
                               set=tuple(set) or None, time_only=time_only or None)
-    function = getattr(kernel, "func", kernel)
-    grid = getattr(kernel, "grid", ()) or (() if lnc in (None, 1) else (lnc,))
+    function, grid = kernel.prepared() if hasattr(kernel, "prepared") else (kernel, ())
+    grid = grid or (() if lnc in (None, 1) else (lnc,))
     jit_target = getattr(kernel, "platform_target", None)
     name = getattr(function, "__name__", type(function).__name__)
 

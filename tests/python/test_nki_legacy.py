@@ -173,22 +173,31 @@ def test_block_dimensions():
     np.testing.assert_array_equal(kernel(x), x[::-1])
 
 
-def test_modulo_allocation_reuses_places():
-    """Two physical tiles for four blocks: block 2 takes the place of block 0, as on the device."""
+def modulo_kernel(first_read):
+    """Two physical tiles for four blocks; blocks are read `first_read` iterations after they are loaded."""
 
     @nki.jit
     def kernel(x):
         blocks = nl.ndarray((4, nl.par_dim(128), 16), dtype=x.dtype,
                             buffer=ncc.sbuf.mod_alloc(base_addr=1024, num_free_tiles=(2,)))
-        out = nl.ndarray((2, 128, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        out = nl.ndarray((4, 128, 16), dtype=x.dtype, buffer=nl.shared_hbm)
         for block in nl.affine_range(4):
             blocks[block] = nl.load(x[block])
-        nl.store(out[0], blocks[0])
-        nl.store(out[1], blocks[1])
+            if block >= first_read:
+                nl.store(out[block - first_read], blocks[block - first_read])
+        for block in range(4 - first_read, 4):
+            nl.store(out[block], blocks[block])
         return out
 
+    return kernel
+
+
+def test_modulo_allocation_reuses_places():
     x = normal(4, 128, 16)
-    np.testing.assert_array_equal(kernel(x), x[2:])
+    np.testing.assert_array_equal(modulo_kernel(1)(x), x)
+    with pytest.raises(errors.Hazard) as caught:  # block 2 is written over block 0 before that is read
+        modulo_kernel(2)(x)
+    assert caught.value.id == "address-overlap"
 
 
 def test_allocation_by_a_function():

@@ -28,7 +28,12 @@ class Kernel:
 
     def run(self, *args, **kwargs) -> _launch.Run:
         """Launches and returns the whole Run instead of its outputs only."""
-        return _launch.launch(self.__name__, self.func, self.grid, args, kwargs, jit_target=self.platform_target)
+        function, grid = self.prepared()
+        return _launch.launch(self.__name__, function, grid, args, kwargs, jit_target=self.platform_target)
+
+    def prepared(self):
+        """What a launch calls on every core, and the grid of cores."""
+        return self.func, self.grid
 
     def __getitem__(self, grid):
         return type(self)(self.func, grid, self.platform_target)

@@ -20,17 +20,14 @@ class LegacyKernel(_kernel.Kernel):
         self.platform_target = platform_target
         functools.update_wrapper(self, func)
 
-    def run(self, *args, **kwargs) -> _launch.Run:
+    def prepared(self):
         sizes = tuple(int(n) for n in self.grid)
-        cores = max((n.count for n in self.grid if hasattr(n, "count") and not isinstance(n, int)), default=1)
-        return _launch.launch(self.__name__, _Instances(self.func, sizes, cores), (cores,) if cores > 1 else (), args, kwargs,
-                              jit_target=self.platform_target)
+        cores = max((n.count for n in self.grid if not isinstance(n, int)), default=1)
+        return _Instances(self.func, sizes, cores), (cores,) if cores > 1 else ()
 
 
 class _Instances:
     """Runs every instance of the grid, one after the other, on the core it belongs to."""
-
-    any_output_memory = True  # this API returns nl.hbm tensors too
 
     def __init__(self, func, sizes, cores):
         self.func, self.sizes, self.cores = func, sizes, cores
@@ -41,6 +38,7 @@ class _Instances:
         args = _tile.as_tile(list(args))
         kwargs = {name: _tile.as_tile(value) for name, value in kwargs.items()}
         core.launch.legacy_grid = self.sizes
+        core.launch.any_output_memory = True
         core.launch.share_always = math.prod(self.sizes) > 1
         value = None
         try:
