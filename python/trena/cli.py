@@ -187,7 +187,7 @@ def _distinct(runs):
     """The last run of each kernel and shapes, with how often it was launched."""
     groups: dict[tuple, list] = {}
     for run in runs:
-        groups.setdefault((run.name, tuple(run.arguments), run.machine.name), []).append(run)
+        groups.setdefault((run.name, tuple(run.arguments), run.machine.name, run.core_count), []).append(run)
     return [(group[-1], len(group)) for group in groups.values()]
 
 

@@ -130,6 +130,12 @@ def test_named_error_with_line_rule_value_and_limit(kernel):
         assert word in error.here + error.limit, (word, error.here, error.limit)
 
 
+def test_two_cores_where_the_chip_joins_none():
+    with pytest.raises(errors.IllegalInstruction) as caught:
+        trena.simulate(unwritten_read[2], target="trn1")(X)
+    assert caught.value.id == "lnc-size" and "kernel[2] on trn1" in caught.value.here and caught.value.limit == "1"
+
+
 def test_unknown_target():
     with pytest.raises(errors.MachineError) as caught:
         trena.simulate(unwritten_read, target="trn9")(X)

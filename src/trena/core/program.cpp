@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "trena/core/executor.h"
 
 namespace trena {
@@ -59,10 +61,24 @@ void refuse_tensor_indirection(const Instruction& instruction, const AccessList&
   }
 }
 
+// Physical cores that this chip joins into one logical core (hw.md §1.1, LNC).
+void check_core_count(const Machine& machine, int core_count) {
+  const std::vector<std::int64_t>& sizes = machine.chip.logical_core_sizes;
+  if (std::find(sizes.begin(), sizes.end(), core_count) != sizes.end()) {
+    return;
+  }
+  throw Error(ErrorKind::kIllegal, "lnc-size",
+              {.rule = "a kernel runs on as many physical cores as the chip joins into a logical one",
+               .here = fmt::format("kernel[{}] on {}", core_count, machine.chip.name),
+               .limit = fmt::format("{}", fmt::join(sizes, " or ")),
+               .fix = "launch kernel[1], or choose another target"});
+}
+
 }  // namespace
 
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)), options_(options) {
+  check_core_count(machine_, core_count);
   for (int core = 0; core < core_count; ++core) {
     cores_.push_back({{}, std::make_unique<CoreState>(machine_, core), nullptr, nullptr});
   }
