@@ -87,19 +87,21 @@ TEST(TensorTensor, BitvecOperatorsSeeRawBits) {
 }
 
 TEST(TensorTensor, ReadsARowBeforeItWritesIt) {
-  Bench bench;
-  const Tensor t = bench.filled({128, 16}, [](std::int64_t i) { return double(i % 16); });
-  const Tensor left = columns(t, 0, 15), right = columns(t, 1, 15);
-  bench.run<TensorTensor>(right, left, right, AluOp::kAdd, any_engine());
-  Values expected = {0};
-  for (int i = 1; i < 16; ++i) {
-    expected.push_back(i + i - 1);
+  for (const std::int64_t rows : {1, 128}) {
+    Bench bench;
+    const Tensor t = bench.filled({rows, 40}, [](std::int64_t i) { return double(i % 40); });
+    const Tensor left = columns(t, 0, 39), right = columns(t, 1, 39);
+    bench.run<TensorTensor>(right, left, right, AluOp::kAdd, any_engine());
+    Values expected = {0};
+    for (int i = 1; i < 40; ++i) {
+      expected.push_back(i + i - 1);
+    }
+    const Values found = values_of(t);
+    EXPECT_EQ(Values(found.begin(), found.begin() + 40), expected) << rows;
+    EXPECT_EQ(Values(found.end() - 40, found.end()), expected) << rows;
+    bench.run<TensorTensor>(t, t, t, AluOp::kMultiply, any_engine());
+    EXPECT_EQ(values_of(t)[15], 29.0 * 29.0);
   }
-  Values found = values_of(t);
-  EXPECT_EQ(Values(found.begin(), found.begin() + 16), expected);
-  EXPECT_EQ(Values(found.end() - 16, found.end()), expected);
-  bench.run<TensorTensor>(t, t, t, AluOp::kMultiply, any_engine());
-  EXPECT_EQ(values_of(t)[15], 29.0 * 29.0);
 }
 
 TEST(TensorTensor, WalksStridedAndHigherRankViews) {
