@@ -138,7 +138,9 @@ def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0
 def tensor_scalar_cumulative(*, src, dst=None, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, mask=None,
                              dtype=None, **ignored):
     """src op0 imm0, and a running reduction by op1 along the free axis."""
-    source, extra = src.resolve(), {} if imm1 is None else {"imm1": column(imm1)}
+    source, extra = src.resolve(), {}
+    if imm1 is not None and reduce_cmd == _isa.reduce_cmd.load_reduce:  # else there is nothing to load
+        extra = {"imm1": column(imm1)}
     tile = PendingTile(src.shape, dtype or src.nki_dtype, lambda out: _isa.tensor_scalar_cumulative(
         dst=out, src=source, op0=op_of(op0), op1=op_of(op1), imm0=column(imm0), reduce_cmd=reduce_cmd, **extra))
     if dst is not None:
@@ -160,11 +162,13 @@ def tensor_copy_predicated(*, src, dst, predicate, reverse_pred=False, mask=None
     """dst = src where predicate is not zero."""
     limits = limits_of(mask, dst.shape)
     if limits != []:
-        chosen = predicate.resolve(limits)
-        if chosen.dtype.name == "bool":  # a byte of 0 or 1
-            chosen = chosen.view(dtypes.ALL["uint8"])
-        _isa.tensor_copy_predicated(dst=dst.resolve(limits), src=operand(src, limits), predicate=chosen,
-                                    reverse_pred=reverse_pred)
+        _isa.tensor_copy_predicated(dst=dst.resolve(limits), src=operand(src, limits),
+                                    predicate=_truth(predicate.resolve(limits)), reverse_pred=reverse_pred)
+
+
+def _truth(predicate):
+    """A predicate as the engine wants it: a bool is a byte of 0 or 1."""
+    return predicate.view(dtypes.ALL["uint8"]) if predicate.dtype.name == "bool" else predicate
 
 
 def reciprocal(data, *, dtype=None, mask=None, **ignored):
@@ -307,6 +311,6 @@ def select_reduce(*, dst, predicate, on_true, on_false, reduce_res=None, reduce_
     from trena.nki_legacy.instructions import TABLE
 
     extra = {} if reduce_res is None else {"reduce_res": reduce_res.resolve(), "reduce_cmd": reduce_cmd}
-    _isa.select_reduce(dst=dst.resolve(), predicate=predicate.resolve(), on_true=on_true.resolve(),
+    _isa.select_reduce(dst=dst.resolve(), predicate=_truth(predicate.resolve()), on_true=on_true.resolve(),
                        on_false=operand(on_false), reduce_op=op_of(reduce_op) or TABLE["maximum"],
                        reverse_pred=reverse_pred, **extra)
