@@ -25,22 +25,25 @@ constexpr int kDmaQueues = kQueues - kEngineCount;
 
 constexpr Ticks kNeverFree = std::numeric_limits<Ticks>::max();
 
+// What the simulation touches again and again: one cache line. The rest of an item, its cost and its
+// instruction, is looked at when it starts.
 struct Item {
-  const Instruction* instruction;
-  Cost cost;
-  std::int32_t core;
-  std::int32_t queue;  // of its core
-  std::uint32_t pending = 0;
   Ticks ready = 0;
-  std::int64_t cause = kNoCause;
   Ticks issue = 0;
   Ticks start = 0;
   Ticks busy_until = 0;
   Ticks end = 0;
   Ticks stall = 0;
+  std::int32_t cause = kNoCause;
+  std::uint32_t pending = 0;
+  std::int16_t core = 0;
+  std::int16_t queue = 0;  // of its core
+  EngineKind engine = EngineKind::kSync;
+  bool meets = false;  // has a rendezvous
 
   bool dma() const { return queue >= kEngineCount; }
 };
+static_assert(sizeof(Item) <= 64);
 
 struct Queue {
   std::vector<std::uint32_t> items;  // in program order
@@ -60,8 +63,9 @@ struct Event {
   Ticks time;
   EventKind kind;
   std::uint32_t id;  // item, or core * kQueues + queue for a wake-up
+  std::uint64_t rank() const { return static_cast<std::uint64_t>(kind) << 32 | id; }
   bool operator>(const Event& other) const {
-    return std::tie(time, kind, id) > std::tie(other.time, other.kind, other.id);
+    return time != other.time ? time > other.time : rank() > other.rank();
   }
 };
 
@@ -85,6 +89,9 @@ class Simulation {
   void build_items();
   void build_successors();
   int queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const;
+  std::size_t number_of(const Item& item) const { return static_cast<std::size_t>(&item - items_.data()); }
+  const Cost& cost_of(const Item& item) const { return costs_[number_of(item)]; }
+  const Instruction& instruction_of(const Item& item) const { return *instructions_[number_of(item)]; }
   Queue& queue_at(const Item& item) { return queues_[static_cast<std::size_t>(item.core * kQueues + item.queue)]; }
   bool in_order(int queue) const { return run_.options.schedule == SchedulePolicy::kProgram || queue >= kEngineCount; }
 
@@ -109,6 +116,8 @@ class Simulation {
   std::span<const Stream> streams_;
   Run& run_;
   std::vector<Item> items_;
+  std::vector<Cost> costs_;                        // by item
+  std::vector<const Instruction*> instructions_;  // by item
   std::vector<std::size_t> first_of_core_;
   std::vector<std::uint32_t> successor_first_;
   std::vector<Successor> successors_;
@@ -158,18 +167,23 @@ void Simulation::build_items() {
   }
   first_of_core_.push_back(count);
   items_.reserve(count);
+  costs_.reserve(count);
+  instructions_.reserve(count);
   for (std::size_t core = 0; core < streams_.size(); ++core) {
     for (const StreamItem& stream_item : streams_[core].items) {
-      Item item{.instruction = stream_item.instruction,
-                .cost = stream_item.instruction->cost(machine_),
-                .core = static_cast<std::int32_t>(core),
-                .queue = 0};
-      item.queue = queue_of(stream_item, item.cost, stream_item.instruction->engine(machine_));
+      const Instruction& instruction = *stream_item.instruction;
+      Item item;
+      item.core = static_cast<std::int16_t>(core);
+      item.engine = instruction.engine(machine_);
+      item.meets = instruction.rendezvous() >= 0;
+      costs_.push_back(instruction.cost(machine_));
+      instructions_.push_back(&instruction);
+      item.queue = static_cast<std::int16_t>(queue_of(stream_item, costs_.back(), item.engine));
       const auto id = static_cast<std::uint32_t>(items_.size());
       items_.push_back(item);
       queue_at(items_.back()).items.push_back(id);
-      if (stream_item.instruction->rendezvous() >= 0) {
-        ++participants_[stream_item.instruction->rendezvous()];
+      if (item.meets) {
+        ++participants_[instruction.rendezvous()];
       }
     }
   }
@@ -256,8 +270,8 @@ void Simulation::handle(const Event& event) {
     }
     case EventKind::kArrive: {
       Item& item = items_[event.id];
-      const DmaService service = dma_service(machine_, item.cost.dma);
-      const double hbm = static_cast<double>(item.cost.dma.hbm_read_bytes + item.cost.dma.hbm_write_bytes);
+      const DmaService service = dma_service(machine_, cost_of(item).dma);
+      const double hbm = static_cast<double>(cost_of(item).dma.hbm_read_bytes + cost_of(item).dma.hbm_write_bytes);
       rings_.push(item.core * kDmaQueues + item.queue - kEngineCount, {event.id, service.busiest_engine_ns, hbm}, now_);
       return;
     }
@@ -280,10 +294,10 @@ void Simulation::ring_step(DmaRings::Step step) {
   const auto id = static_cast<std::uint32_t>(done.id);
   Item& item = items_[id];
   const Dma& dma = machine_.core.dma;
-  const bool store = item.cost.dma.to_hbm;
+  const bool store = cost_of(item).dma.to_hbm;
   const Ticks landed = now_ + ticks_from_ns(store ? dma.store_base_ns : dma.load_base_ns);
-  const DmaMode& mode = item.cost.dma.dge == DgeMode::kHardware ? dma.hardware
-                        : item.cost.dma.dge == DgeMode::kNone   ? dma.prepared
+  const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
+                        : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
                         : store                                 ? dma.store
                                                                 : dma.load;
   item.start = done.first_packet;
@@ -346,10 +360,10 @@ void Simulation::issue_from(std::uint32_t number) {
 
 // Several cores wait for each other at a rendezvous: the last to arrive starts all of them.
 bool Simulation::meet(std::uint32_t id) {
-  const std::int64_t rendezvous = items_[id].instruction->rendezvous();
-  if (rendezvous < 0) {
+  if (!items_[id].meets) {
     return true;
   }
+  const std::int64_t rendezvous = instruction_of(items_[id]).rendezvous();
   std::vector<Arrival>& arrived = meeting_[rendezvous];
   if (arrived.size() + 1 < participants_[rendezvous]) {
     arrived.push_back({id, queue_at(items_[id]).free_at});
@@ -358,7 +372,7 @@ bool Simulation::meet(std::uint32_t id) {
   }
   for (const auto& [other, free_since] : arrived) {
     queue_at(items_[other]).free_at = free_since;
-    items_[other].cause = id;
+    items_[other].cause = static_cast<std::int32_t>(id);
     items_[other].ready = now_;
     start(other);
     touch(static_cast<std::uint32_t>(items_[other].core * kQueues + items_[other].queue));
@@ -386,22 +400,22 @@ void Simulation::start(std::uint32_t id) {
 
 void Simulation::start_engine(Item& item, Queue& queue) {
   item.start = now_;
-  if (item.cost.tensor.passes > 0) {
-    const TensorClock::Product product = tensor_[static_cast<std::size_t>(item.core)].run(item.cost.tensor, now_);
+  if (cost_of(item).tensor.passes > 0) {
+    const TensorClock::Product product = tensor_[static_cast<std::size_t>(item.core)].run(cost_of(item).tensor, now_);
     item.busy_until = product.busy_until;
     item.end = product.end;
   } else {
     Ticks begin = now_;
     CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
-    if (!item.cost.activation_table.empty() && item.cost.activation_table != queue.table) {
+    if (!cost_of(item).activation_table.empty() && cost_of(item).activation_table != queue.table) {
       const Ticks load = machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles);
-      queue.table = item.cost.activation_table;
+      queue.table = cost_of(item).activation_table;
       core.table_loads += 1;
       core.table_load_time += load;
       begin += load;
     }
-    item.busy_until = begin + item.cost.interval;
-    item.end = begin + item.cost.completion;
+    item.busy_until = begin + cost_of(item).interval;
+    item.end = begin + cost_of(item).completion;
   }
   queue.free_at = item.busy_until;
   const Ticks until = std::max(item.end, item.busy_until);
@@ -411,11 +425,11 @@ void Simulation::start_engine(Item& item, Queue& queue) {
 
 void Simulation::start_dma(std::uint32_t id, Item& item, Queue& queue) {
   const Dma& dma = machine_.core.dma;
-  const DmaMode& mode = item.cost.dma.dge == DgeMode::kHardware ? dma.hardware
-                        : item.cost.dma.dge == DgeMode::kNone   ? dma.prepared
-                        : item.cost.dma.to_hbm                  ? dma.store
+  const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
+                        : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
+                        : cost_of(item).dma.to_hbm                  ? dma.store
                                                                 : dma.load;
-  queue.free_at = now_ + item.cost.interval;
+  queue.free_at = now_ + cost_of(item).interval;
   ++queue.in_flight;
   events_.push({now_ + ticks_from_ns(mode.dispatch_ns), EventKind::kArrive, id});
 }
@@ -443,7 +457,7 @@ void Simulation::release_successors(std::uint32_t id, bool on_start, Ticks time)
     const Ticks ready = time + (on_start ? 0 : gap(item, successor));
     if (ready > successor.ready) {
       successor.ready = ready;
-      successor.cause = on_start ? successor.cause : static_cast<std::int64_t>(id);
+      successor.cause = on_start ? successor.cause : static_cast<std::int32_t>(id);
     }
     if (--successor.pending > 0) {
       continue;
@@ -464,9 +478,9 @@ void Simulation::throw_deadlock() const {
   SourceLine where;
   for (const auto& [rendezvous, arrived] : meeting_) {
     for (const auto& [id, free_since] : arrived) {
-      const SourceLine line = program_.source_line(items_[id].instruction->position);
+      const SourceLine line = program_.source_line(instruction_of(items_[id]).position);
       waiting += fmt::format("{}core {} waits at {}:{} ({})", waiting.empty() ? "" : "; ", items_[id].core, line.file,
-                             line.line, items_[id].instruction->name());
+                             line.line, instruction_of(items_[id]).name());
       where = line;
     }
   }
@@ -497,7 +511,7 @@ double flop_multiplier(const Machine& machine, DType dtype) {
 }
 
 void Simulation::count(const Item& item, CoreRun& core, const StreamItem& stream_item) {
-  const Activity& activity = item.cost.activity;
+  const Activity& activity = cost_of(item).activity;
   const double flops = 2.0 * static_cast<double>(activity.multiply_accumulates) *
                        flop_multiplier(machine_, activity.matmul_dtype);
   core.hardware_flops += flops;
@@ -511,7 +525,7 @@ void Simulation::count(const Item& item, CoreRun& core, const StreamItem& stream
     core.engines[static_cast<std::size_t>(item.queue)].instructions += 1;
     return;
   }
-  const DmaWork& dma = item.cost.dma;
+  const DmaWork& dma = cost_of(item).dma;
   core.dma_transfers += 1;
   core.descriptors += dma.descriptors;
   core.packet_time += ticks_from_ns(dma_service(machine_, dma).all_engines_ns);
@@ -543,22 +557,22 @@ void Simulation::finish() {
     count(item, run_.per_core[core_index], stream_item);
     last = std::max({last, item.end, item.busy_until});
     RunEvent event;
-    event.name = item.instruction->name();
+    event.name = instruction_of(item).name();
     event.core = static_cast<std::int16_t>(item.core);
-    event.engine = item.dma() ? item.instruction->engine(machine_) : static_cast<EngineKind>(item.queue);
+    event.engine = item.engine;
     event.dma = item.dma();
     event.queue = static_cast<std::int16_t>(item.queue);
     event.spill = stream_item.insertion != Insertion::kRecorded;
-    event.evidence = item.cost.evidence;
-    event.position = item.instruction->position;
+    event.evidence = cost_of(item).evidence;
+    event.position = instruction_of(item).position;
     event.issue = item.issue;
     event.start = item.start;
     event.busy_until = item.busy_until;
     event.end = item.end;
     event.cause = item.cause;
     event.stall = item.stall;
-    event.bytes = std::max(item.cost.dma.hbm_read_bytes, item.cost.dma.hbm_write_bytes);
-    event.label = item.instruction->label;
+    event.bytes = std::max(cost_of(item).dma.hbm_read_bytes, cost_of(item).dma.hbm_write_bytes);
+    event.label = instruction_of(item).label;
     run_.events.push_back(std::move(event));
   }
   for (std::size_t core = 0; core < streams_.size(); ++core) {
