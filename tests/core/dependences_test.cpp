@@ -1,0 +1,300 @@
+// The order relation against a brute-force oracle over single bytes.
+#include "trena/core/dependences.h"
+
+#include <bitset>
+#include <random>
+
+#include "core_rig.h"
+
+namespace trena::core_test {
+namespace {
+
+constexpr std::size_t kItems = 160;
+using Set = std::bitset<kItems>;
+
+// One access of one item, and its bytes one by one.
+struct Seen {
+  std::uint32_t item;
+  Dependences::Key key;
+  AccessKind kind;
+  Tensor tensor;
+  std::vector<bool> bytes;
+};
+
+std::string describe(const Seen& seen) {
+  const Tensor& t = seen.tensor;
+  return fmt::format("item {} kind {} tensor {}: offset {}, {} x {}, {} x {}", seen.item,
+                     static_cast<int>(seen.kind), seen.key, t.offset_bytes(), t.size(0),
+                     t.dim(0).stride_bytes, t.size(1), t.dim(1).stride_bytes);
+}
+
+bool reads_only(AccessKind kind) {
+  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
+}
+
+std::vector<bool> bytes_of(const Tensor& tensor) {
+  std::vector<bool> bytes(static_cast<std::size_t>(tensor.buffer()->size_bytes()), false);
+  const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
+  std::vector<std::int64_t> index(static_cast<std::size_t>(tensor.rank()), 0);
+  while (true) {
+    std::int64_t at = tensor.offset_bytes();
+    for (int axis = 0; axis < tensor.rank(); ++axis) {
+      at += index[static_cast<std::size_t>(axis)] * tensor.dim(axis).stride_bytes;
+    }
+    for (std::int64_t byte = 0; byte < width; ++byte) {
+      bytes[static_cast<std::size_t>(at + byte)] = true;
+    }
+    int axis = tensor.rank() - 1;
+    for (; axis >= 0 && ++index[static_cast<std::size_t>(axis)] == tensor.size(axis); --axis) {
+      index[static_cast<std::size_t>(axis)] = 0;
+    }
+    if (axis < 0) {
+      return bytes;
+    }
+  }
+}
+
+bool share(const std::vector<bool>& a, const std::vector<bool>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] && b[i]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What the waits imply: the end of which earlier items an item's start is behind, and of which its
+// end is behind because products of one chain keep their order (hw.md §2.2).
+struct Closure {
+  std::vector<Set> ended;
+  std::vector<Set> chained;
+
+  explicit Closure(const std::vector<std::vector<Wait>>& waits)
+      : ended(waits.size()), chained(waits.size()) {
+    for (std::size_t item = 0; item < waits.size(); ++item) {
+      for (const Wait wait : waits[item]) {
+        ended[item] |= ended[wait.item()];
+        if (wait.for_start()) {
+          chained[item] |= chained[wait.item()];
+          chained[item].set(wait.item());
+        } else {
+          ended[item] |= chained[wait.item()];
+          ended[item].set(wait.item());
+        }
+      }
+    }
+  }
+};
+
+class Random {
+ public:
+  explicit Random(std::uint32_t seed) : engine_(seed) {}
+  // In [first, last].
+  std::int64_t operator()(std::int64_t first, std::int64_t last) {
+    return first +
+           static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(last - first + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// A rectangle of a two-dimensional tensor; `strided`: now and then of every second or third column
+// or row.
+Tensor random_tile(const Tensor& tensor, bool strided, Random& random) {
+  const auto extent = [&](std::int64_t size) {
+    const std::int64_t first = random(0, size - 1);
+    const std::int64_t step = strided && random(0, 3) == 0 ? random(2, 3) : 1;
+    return std::tuple{first, random(1, (size - 1 - first) / step + 1), step};
+  };
+  const auto [row, rows, row_step] = extent(tensor.size(0));
+  const auto [column, columns, column_step] = extent(tensor.size(1));
+  const std::vector<Dim> dims = {{rows, row_step * tensor.dim(0).stride_bytes},
+                                 {columns, column_step * tensor.dim(1).stride_bytes}};
+  return tensor.with(tensor.dtype(),
+                     row * tensor.dim(0).stride_bytes + column * tensor.dim(1).stride_bytes, dims);
+}
+
+struct Trial {
+  std::vector<std::vector<Wait>> waits;
+  std::vector<Seen> seen;
+};
+
+Trial random_trial(std::uint32_t seed, bool strided) {
+  Random random(seed);
+  Rig rig;
+  const std::vector<Tensor> tensors = {rig.sbuf({4, 6}, DType::kFloat16), rig.psum({4, 6}),
+                                       rig.hbm({300, 3}, DType::kUint8),
+                                       rig.hbm({5, 7}, DType::kInt16)};
+  constexpr AccessKind kKinds[] = {
+      AccessKind::kRead,   AccessKind::kRead,      AccessKind::kReadCarry, AccessKind::kWrite,
+      AccessKind::kUpdate, AccessKind::kWriteSome, AccessKind::kAccumulate};
+  Dependences order;
+  Edges edges;
+  Trial trial;
+  for (std::uint32_t item = 0; item < kItems; ++item) {
+    bool uses_psum = false;  // a product reads SBUF only: its other operands are no PSUM
+    for (std::int64_t count = random(1, 3); count > 0; --count) {
+      const auto key = static_cast<Dependences::Key>(random(0, 3));
+      if (key == 1 && std::exchange(uses_psum, true)) {
+        continue;
+      }
+      const Tensor tile = random_tile(tensors[key], strided, random);
+      const AccessKind kind = kKinds[random(0, key == 1 ? 6 : 5)];
+      order.visit(key, item, tile, kind);
+      trial.seen.push_back({item, key, kind, tile, bytes_of(tile)});
+    }
+    order.finish(edges);
+    trial.waits.emplace_back(edges.of(item).begin(), edges.of(item).end());
+  }
+  return trial;
+}
+
+// Views of different strides are compared on the safe side (memory/region.h); rectangles exactly.
+class DependencesProperty : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Views, DependencesProperty, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Strided" : "Rectangles"; });
+
+TEST_P(DependencesProperty, EveryConflictOfBytesIsOrderedAndNoOther) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Trial trial = random_trial(seed, GetParam());
+    const Closure closure(trial.waits);
+    std::vector<Set> conflicts(kItems);
+    for (const Seen& later : trial.seen) {
+      for (const Seen& earlier : trial.seen) {
+        const bool both_read = reads_only(later.kind) && reads_only(earlier.kind);
+        if (earlier.item >= later.item || earlier.key != later.key || both_read ||
+            !share(earlier.bytes, later.bytes)) {
+          continue;
+        }
+        conflicts[later.item].set(earlier.item);
+        const bool chain =
+            earlier.kind == AccessKind::kAccumulate && later.kind == AccessKind::kAccumulate;
+        const bool ordered = closure.ended[later.item][earlier.item] ||
+                             (chain && closure.chained[later.item][earlier.item]);
+        ASSERT_TRUE(ordered) << "seed " << seed << ": " << describe(later) << " does not wait for "
+                             << describe(earlier);
+      }
+    }
+    for (std::uint32_t item = 0; item < kItems && !GetParam(); ++item) {
+      for (const Wait wait : trial.waits[item]) {
+        ASSERT_TRUE(conflicts[item][wait.item()])
+            << "seed " << seed << ": item " << item << " waits for " << wait.item()
+            << " without a shared byte";
+      }
+    }
+  }
+}
+
+// What the relation rests on: "apart" and "covers" are promises, "overlaps" may be cautious.
+TEST(RegionsProperty, TheyKeepTheirPromises) {
+  Random random(1);
+  Rig rig;
+  const std::vector<Tensor> tensors = {rig.sbuf({4, 6}, DType::kFloat16),
+                                       rig.hbm({9, 7}, DType::kInt16)};
+  for (int round = 0; round < 20000; ++round) {
+    const Tensor& whole = tensors[static_cast<std::size_t>(random(0, 1))];
+    const Tensor a = random_tile(whole, true, random);
+    const Tensor b = random_tile(whole, true, random);
+    const std::vector<bool> bytes_a = bytes_of(a);
+    const std::vector<bool> bytes_b = bytes_of(b);
+    const auto text = [&] {
+      return describe({0, 0, AccessKind::kRead, a, {}}) + "; " +
+             describe({1, 0, AccessKind::kRead, b, {}});
+    };
+    if (!overlaps(region_of(a), region_of(b))) {
+      ASSERT_FALSE(share(bytes_a, bytes_b)) << text();
+    }
+    if (covers(region_of(a), region_of(b))) {
+      for (std::size_t i = 0; i < bytes_a.size(); ++i) {
+        ASSERT_TRUE(bytes_a[i] || !bytes_b[i]) << text();
+      }
+    }
+  }
+}
+
+std::vector<Wait> waits_of(Dependences& order, Edges& edges, std::size_t item) {
+  order.finish(edges);
+  return {edges.of(item).begin(), edges.of(item).end()};
+}
+
+TEST(Dependences, ProductsOfOneBankOnlyFollowTheStart) {
+  Rig rig;
+  const Tensor bank = rig.psum({128, 512});
+  Dependences order;
+  Edges edges;
+  order.visit(0, 0, bank, AccessKind::kAccumulate);
+  EXPECT_TRUE(waits_of(order, edges, 0).empty());
+  order.visit(0, 1, bank, AccessKind::kAccumulate);
+  EXPECT_EQ(waits_of(order, edges, 1), std::vector{Wait::after_start(0)});
+  order.visit(0, 2, bank, AccessKind::kRead);
+  EXPECT_EQ(waits_of(order, edges, 2), std::vector{Wait::after_end(1)});
+  order.visit(0, 3, bank, AccessKind::kAccumulate);  // behind a reader: the end counts again
+  EXPECT_EQ(waits_of(order, edges, 3), (std::vector{Wait::after_start(1), Wait::after_end(2)}));
+}
+
+TEST(Dependences, ColumnsAndRowsThatDoNotTouchAreIndependent) {
+  Rig rig;
+  const Tensor tile = rig.sbuf({128, 512});
+  const auto columns = [&](std::int64_t first, std::int64_t count) {
+    return tile.with(tile.dtype(), first * 4, std::vector<Dim>{tile.dim(0), {count, 4}});
+  };
+  Dependences order;
+  Edges edges;
+  order.visit(0, 0, columns(0, 128), AccessKind::kWrite);
+  EXPECT_TRUE(waits_of(order, edges, 0).empty());
+  order.visit(0, 1, columns(128, 128), AccessKind::kWrite);
+  EXPECT_TRUE(waits_of(order, edges, 1).empty());
+  order.visit(0, 2, columns(127, 2), AccessKind::kRead);
+  EXPECT_EQ(waits_of(order, edges, 2), (std::vector{Wait::after_end(0), Wait::after_end(1)}));
+}
+
+TEST(Dependences, ANewStayWaitsForWhoeverTouchedItsBytes) {
+  Rig rig;
+  const Tensor first = rig.sbuf({128, 8});
+  const Tensor second = rig.sbuf({128, 8});
+  const Tensor third = rig.sbuf({128, 8});
+  Dependences order;
+  Edges edges;
+  order.visit(10, 0, first, AccessKind::kWrite);
+  order.finish(edges);
+  order.visit(10, 1, first, AccessKind::kRead);
+  order.finish(edges);
+  order.visit(10, 2, first, AccessKind::kRead);
+  order.finish(edges);
+  order.open(11, region_of(second), {10});
+  order.visit(11, 3, second, AccessKind::kWrite);
+  const std::vector<Wait> waits = waits_of(order, edges, 3);
+  EXPECT_TRUE(std::find(waits.begin(), waits.end(), Wait::after_end(1)) != waits.end());
+  EXPECT_TRUE(std::find(waits.begin(), waits.end(), Wait::after_end(2)) != waits.end());
+  order.open(12, region_of(third), {11});
+  order.visit(12, 4, third, AccessKind::kWrite);
+  EXPECT_EQ(waits_of(order, edges, 4), std::vector{Wait::after_end(3)});
+}
+
+TEST(Dependences, AStayThatWasNeverWrittenHandsItsWaitsOn) {
+  Rig rig;
+  const Tensor tile = rig.sbuf({128, 8});
+  Dependences order;
+  Edges edges;
+  order.visit(10, 0, tile, AccessKind::kWrite);
+  order.finish(edges);
+  order.open(11, region_of(tile), {10});
+  order.open(12, region_of(tile), {11});
+  order.visit(12, 1, tile, AccessKind::kWrite);
+  EXPECT_EQ(waits_of(order, edges, 1), std::vector{Wait::after_end(0)});
+}
+
+TEST(Dependences, HiddenStateIsAChain) {
+  Dependences order;
+  Edges edges;
+  order.visit_state(HiddenState::kRandom, 0);
+  EXPECT_TRUE(waits_of(order, edges, 0).empty());
+  order.visit_state(HiddenState::kVectorAccumulators, 1);
+  EXPECT_TRUE(waits_of(order, edges, 1).empty());
+  order.visit_state(HiddenState::kRandom, 2);
+  EXPECT_EQ(waits_of(order, edges, 2), std::vector{Wait::after_end(0)});
+}
+
+}  // namespace
+}  // namespace trena::core_test
