@@ -5,14 +5,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bitset>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trena/core/program.h"
 #include "trena/core/run.h"
+#include "trena/core/stream.h"
 #include "trena/machine/load.h"
 
 namespace trena::core_test {
@@ -157,6 +160,79 @@ class Rig {
  private:
   Program program_;
   int made_ = 0;
+};
+
+// The bytes of its buffer that a view touches, one by one.
+inline std::vector<std::int64_t> byte_list(const Tensor& tensor) {
+  std::vector<std::int64_t> bytes;
+  const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
+  std::vector<std::int64_t> index(static_cast<std::size_t>(tensor.rank()), 0);
+  while (true) {
+    std::int64_t at = tensor.offset_bytes();
+    for (int axis = 0; axis < tensor.rank(); ++axis) {
+      at += index[static_cast<std::size_t>(axis)] * tensor.dim(axis).stride_bytes;
+    }
+    for (std::int64_t byte = 0; byte < width; ++byte) {
+      bytes.push_back(at + byte);
+    }
+    int axis = tensor.rank() - 1;
+    for (; axis >= 0 && ++index[static_cast<std::size_t>(axis)] == tensor.size(axis); --axis) {
+      index[static_cast<std::size_t>(axis)] = 0;
+    }
+    if (axis < 0) {
+      return bytes;
+    }
+  }
+}
+
+inline std::vector<bool> bytes_of(const Tensor& tensor) {
+  std::vector<bool> bytes(static_cast<std::size_t>(tensor.buffer()->size_bytes()), false);
+  for (const std::int64_t byte : byte_list(tensor)) {
+    bytes[static_cast<std::size_t>(byte)] = true;
+  }
+  return bytes;
+}
+
+inline bool reads_only(AccessKind kind) {
+  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
+}
+
+class Random {
+ public:
+  explicit Random(std::uint32_t seed) : engine_(seed) {}
+  // In [first, last].
+  std::int64_t operator()(std::int64_t first, std::int64_t last) {
+    return first +
+           static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(last - first + 1));
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// What the waits of a stream imply: the end of which earlier items an item's start is behind, and
+// of which its end is behind because products of one chain keep their order (hw.md §2.2).
+template <std::size_t kItems>
+struct Closure {
+  std::vector<std::bitset<kItems>> ended;
+  std::vector<std::bitset<kItems>> chained;
+
+  void add(std::span<const Wait> waits) {
+    std::bitset<kItems> ends;
+    std::bitset<kItems> chain;
+    for (const Wait wait : waits) {
+      ends |= ended[wait.item()];
+      if (wait.for_start()) {
+        chain |= chained[wait.item()];
+        chain.set(wait.item());
+      } else {
+        ends |= chained[wait.item()];
+        ends.set(wait.item());
+      }
+    }
+    ended.push_back(ends);
+    chained.push_back(chain);
+  }
 };
 
 // A probe pair. `before` adds what the subject depends on, `subject` adds the subject and returns

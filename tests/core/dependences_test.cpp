@@ -1,9 +1,6 @@
 // The order relation against a brute-force oracle over single bytes.
 #include "trena/core/dependences.h"
 
-#include <bitset>
-#include <random>
-
 #include "core_rig.h"
 
 namespace trena::core_test {
@@ -28,32 +25,6 @@ std::string describe(const Seen& seen) {
                      t.dim(0).stride_bytes, t.size(1), t.dim(1).stride_bytes);
 }
 
-bool reads_only(AccessKind kind) {
-  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
-}
-
-std::vector<bool> bytes_of(const Tensor& tensor) {
-  std::vector<bool> bytes(static_cast<std::size_t>(tensor.buffer()->size_bytes()), false);
-  const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
-  std::vector<std::int64_t> index(static_cast<std::size_t>(tensor.rank()), 0);
-  while (true) {
-    std::int64_t at = tensor.offset_bytes();
-    for (int axis = 0; axis < tensor.rank(); ++axis) {
-      at += index[static_cast<std::size_t>(axis)] * tensor.dim(axis).stride_bytes;
-    }
-    for (std::int64_t byte = 0; byte < width; ++byte) {
-      bytes[static_cast<std::size_t>(at + byte)] = true;
-    }
-    int axis = tensor.rank() - 1;
-    for (; axis >= 0 && ++index[static_cast<std::size_t>(axis)] == tensor.size(axis); --axis) {
-      index[static_cast<std::size_t>(axis)] = 0;
-    }
-    if (axis < 0) {
-      return bytes;
-    }
-  }
-}
-
 bool share(const std::vector<bool>& a, const std::vector<bool>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] && b[i]) {
@@ -62,42 +33,6 @@ bool share(const std::vector<bool>& a, const std::vector<bool>& b) {
   }
   return false;
 }
-
-// What the waits imply: the end of which earlier items an item's start is behind, and of which its
-// end is behind because products of one chain keep their order (hw.md §2.2).
-struct Closure {
-  std::vector<Set> ended;
-  std::vector<Set> chained;
-
-  explicit Closure(const std::vector<std::vector<Wait>>& waits)
-      : ended(waits.size()), chained(waits.size()) {
-    for (std::size_t item = 0; item < waits.size(); ++item) {
-      for (const Wait wait : waits[item]) {
-        ended[item] |= ended[wait.item()];
-        if (wait.for_start()) {
-          chained[item] |= chained[wait.item()];
-          chained[item].set(wait.item());
-        } else {
-          ended[item] |= chained[wait.item()];
-          ended[item].set(wait.item());
-        }
-      }
-    }
-  }
-};
-
-class Random {
- public:
-  explicit Random(std::uint32_t seed) : engine_(seed) {}
-  // In [first, last].
-  std::int64_t operator()(std::int64_t first, std::int64_t last) {
-    return first +
-           static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(last - first + 1));
-  }
-
- private:
-  std::mt19937 engine_;
-};
 
 // A rectangle of a two-dimensional tensor; `strided`: now and then of every second or third column
 // or row.
@@ -158,7 +93,10 @@ INSTANTIATE_TEST_SUITE_P(Views, DependencesProperty, testing::Bool(),
 TEST_P(DependencesProperty, EveryConflictOfBytesIsOrderedAndNoOther) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const Trial trial = random_trial(seed, GetParam());
-    const Closure closure(trial.waits);
+    Closure<kItems> closure;
+    for (const std::vector<Wait>& waits : trial.waits) {
+      closure.add(waits);
+    }
     std::vector<Set> conflicts(kItems);
     for (const Seen& later : trial.seen) {
       for (const Seen& earlier : trial.seen) {

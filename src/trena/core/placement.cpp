@@ -216,13 +216,14 @@ void Placer::open_stay(Tile& tile, std::int64_t start) {
   tile_of_stay_.push_back(static_cast<std::int32_t>(&tile - tiles_.data()));
   const std::vector<Stay> former = memory(tile).take(start, tile.bytes, stay);
   tile.stay = stay;
+  const auto item = static_cast<std::uint32_t>(stream_.items.size());
+  stream_.residences.push_back({tile.buffer.get(), start, tile.bytes, item, item});
   const Dependences::Key base = program_.buffers().size();
   std::vector<Dependences::Key> keys;
   for (const Stay old : former) {
     keys.push_back(base + old);
   }
-  const Region whole{0, tile.buffer->rows - 1, 0, tile.buffer->row_bytes - 1, 0, 0, true};
-  order_.open(base + stay, whole, keys);
+  order_.open(base + stay, region_of(*tile.buffer), keys);
 }
 
 void Placer::emit(std::size_t index, Insertion insertion) {
@@ -283,6 +284,7 @@ void Placer::emit_move(std::int32_t id, SpillMove::Direction direction) {
 
 void Placer::release(Tile& tile, std::size_t index, int engine) {
   memory(tile).release(*tile.stay, static_cast<std::int64_t>(index), engine);
+  stream_.residences[*tile.stay].past_item = static_cast<std::uint32_t>(stream_.items.size());
   tile.stay.reset();
 }
 

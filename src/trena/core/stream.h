@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "trena/core/program.h"
@@ -53,8 +54,19 @@ class Edges {
   std::vector<Wait> waits_;
 };
 
+// A tensor's stay at one address of SBUF or PSUM, bytes per partition, while the items
+// [first_item, past_item) are issued.
+struct Residence {
+  const Buffer* buffer = nullptr;
+  std::int64_t offset_bytes = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t first_item = 0;
+  std::uint32_t past_item = 0;
+};
+
 struct Stream {
   std::vector<StreamItem> items;
+  std::vector<Residence> residences;                 // in the order they began
   std::vector<std::unique_ptr<Instruction>> inserted;  // owns the spill moves
   Edges waits;
   std::int64_t sbuf_peak_bytes = 0;  // per partition, live at once in program order

@@ -203,6 +203,16 @@ Region region_of(const Tensor& tensor) {
   return region;
 }
 
+Region region_of(const Buffer& buffer) {
+  Region region;
+  region.row_last = buffer.rows - 1;
+  region.byte_last = buffer.row_bytes - 1;
+  region.run_bytes = buffer.size_bytes();
+  region.reach_bytes = buffer.size_bytes();
+  region.pitch_bytes = buffer.on_chip() ? buffer.pitch_bytes : 0;
+  return region;
+}
+
 bool overlaps(const Region& a, const Region& b) {
   if (apart(a.offset_bytes, a.offset_bytes + a.reach_bytes - 1, b.offset_bytes,
             b.offset_bytes + b.reach_bytes - 1)) {

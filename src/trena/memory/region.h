@@ -37,6 +37,8 @@ struct Region {
 // Bytes count from the start of the buffer. An indirect view stands for everything that its index
 // can choose.
 Region region_of(const Tensor& tensor);
+// All of a buffer that is no window (its rows are contiguous).
+Region region_of(const Buffer& buffer);
 
 // Do they share a byte? True when in doubt. Views of different buffers never overlap here, whatever
 // addresses they have.

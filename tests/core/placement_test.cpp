@@ -1,0 +1,736 @@
+// Places and spills. The verifier replays a stream on the bytes of SBUF and PSUM: every instruction
+// must see what it would have seen in the program as recorded, and whatever touches the same byte
+// must be ordered by waits and in time.
+#include "trena/core/placement.h"
+
+#include <set>
+
+#include "core_rig.h"
+#include "trena/core/timeline.h"
+#include "trena/isa/dma/dma_copy.h"
+
+namespace trena::core_test {
+namespace {
+
+using enum EngineKind;
+
+constexpr std::size_t kMostItems = 2048;
+constexpr std::int64_t kRows = 2;
+
+// Trainium2 with this many usable bytes per partition.
+Machine small_machine(std::int64_t sbuf_bytes) {
+  Machine machine = machine_named("trn2");
+  machine.core.sbuf.partition_kib =
+      static_cast<double>(machine.core.sbuf.reserved_bytes + sbuf_bytes) / 1024.0;
+  return machine;
+}
+
+using Token = std::uint64_t;
+Token mix(Token a, Token b) {
+  a ^= b + 0x9E3779B97F4A7C15u + (a << 12) + (a >> 4);
+  return a * 0xBF58476D1CE4E5B9u;
+}
+
+bool reads_old(AccessKind kind) {
+  return reads_only(kind) || kind == AccessKind::kUpdate || kind == AccessKind::kAccumulate;
+}
+
+// One access of the program as recorded: its bytes, and which of them had been written before.
+struct Recorded {
+  const Buffer* buffer;
+  AccessKind kind;
+  std::vector<std::int64_t> bytes;
+  std::vector<bool> known;
+};
+
+class Verifier {
+ public:
+  Verifier(const Program& program, const Machine& machine, const Stream& stream)
+      : program_(program), machine_(machine), stream_(stream) {}
+
+  void check() {
+    record();
+    check_residences();
+    for (std::uint32_t item = 0; item < stream_.items.size(); ++item) {
+      closure_.add(stream_.waits.of(item));
+    }
+    time_ = std::make_unique<Run>();
+    time_->per_core.resize(1);
+    simulate(program_, machine_, {&stream_, 1}, *time_);
+    for (std::uint32_t item = 0; item < stream_.items.size() && !testing::Test::HasFatalFailure();
+         ++item) {
+      replay(item);
+    }
+    for (const auto& [buffer, tokens] : hbm_) {
+      ASSERT_EQ(tokens, recorded_hbm_[buffer]) << "HBM " << buffer->name;
+    }
+    std::map<const Instruction*, int> times;
+    for (const StreamItem& item : stream_.items) {
+      times[item.instruction] += item.insertion == Insertion::kRecorded ? 1 : 0;
+    }
+    for (const auto& instruction : program_.instructions(0)) {
+      ASSERT_EQ(times[instruction.get()], 1) << "line " << instruction->position.line;
+    }
+  }
+
+ private:
+  static std::vector<Token>& tokens_of(std::map<const Buffer*, std::vector<Token>>& memory,
+                                       const Buffer& buffer) {
+    std::vector<Token>& tokens = memory[&buffer];
+    for (std::size_t byte = tokens.size(); byte < static_cast<std::size_t>(buffer.size_bytes());
+         ++byte) {
+      tokens.push_back(mix(buffer.id + 1, byte));
+    }
+    return tokens;
+  }
+
+  // The program in its own order, every tensor with bytes of its own.
+  void record() {
+    std::map<const Buffer*, std::vector<Token>> memory;
+    std::map<const Buffer*, std::vector<bool>> written;
+    Token number = 0;
+    for (const auto& instruction : program_.instructions(0)) {
+      AccessList list;
+      instruction->access(list);
+      Token seen = ++number;
+      std::vector<Recorded>& accesses = accesses_[instruction.get()];
+      for (const Access& access : list) {
+        const Buffer& buffer = *access.tensor->buffer();
+        std::vector<bool>& marks = written[&buffer];
+        marks.resize(static_cast<std::size_t>(buffer.size_bytes()), !buffer.on_chip());
+        Recorded recorded{&buffer, access.kind, byte_list(*access.tensor), {}};
+        for (const std::int64_t byte : recorded.bytes) {
+          const auto at = static_cast<std::size_t>(byte);
+          recorded.known.push_back(marks[at]);
+          if (reads_old(access.kind) && marks[at]) {
+            seen = mix(seen, tokens_of(memory, buffer)[at]);
+          }
+        }
+        accesses.push_back(std::move(recorded));
+      }
+      seen_[instruction.get()] = seen;
+      for (const Recorded& access : accesses) {
+        if (!reads_only(access.kind)) {
+          for (const std::int64_t byte : access.bytes) {
+            tokens_of(memory, *access.buffer)[static_cast<std::size_t>(byte)] =
+                mix(seen, static_cast<Token>(byte));
+            written[access.buffer][static_cast<std::size_t>(byte)] = true;
+          }
+        }
+      }
+    }
+    for (auto& [buffer, tokens] : memory) {
+      if (!buffer->on_chip()) {
+        recorded_hbm_[buffer] = tokens;
+      }
+    }
+  }
+
+  void check_residences() {
+    for (const Residence& a : stream_.residences) {
+      const std::int64_t limit = a.buffer->space == Space::kPsum
+                                     ? machine_.core.psum.partition_bytes()
+                                     : machine_.core.sbuf.usable_bytes();
+      ASSERT_GE(a.offset_bytes, 0);
+      ASSERT_LE(a.offset_bytes + a.bytes, limit);
+      ASSERT_GE(a.bytes, a.buffer->row_bytes);
+      ASSERT_LE(a.first_item, a.past_item);
+      for (const Residence& b : stream_.residences) {
+        if (&a == &b || a.buffer->space != b.buffer->space) {
+          continue;
+        }
+        const bool together = a.first_item < b.past_item && b.first_item < a.past_item;
+        const bool share =
+            a.offset_bytes < b.offset_bytes + b.bytes && b.offset_bytes < a.offset_bytes + a.bytes;
+        ASSERT_FALSE(together && share) << a.buffer->name << " and " << b.buffer->name;
+      }
+    }
+  }
+
+  // A byte of the machine: memory, row and address, or a byte of a spill slot or HBM tensor.
+  struct Cell {
+    Token token = 1;  // garbage
+    std::int64_t writer = -1;
+    bool accumulated = false;
+    std::vector<std::uint32_t> readers;
+  };
+  Cell& cell(std::uint32_t item, const Buffer& buffer, std::int64_t byte) {
+    if (!buffer.on_chip()) {
+      Cell& found = hbm_cells_[{&buffer, byte}];
+      found.token = tokens_of(hbm_, buffer)[static_cast<std::size_t>(byte)];
+      return found;
+    }
+    for (const Residence& residence : stream_.residences) {
+      if (residence.buffer == &buffer && residence.first_item <= item &&
+          item < residence.past_item) {
+        return chip_cells_[{buffer.space, byte / buffer.row_bytes,
+                            residence.offset_bytes + byte % buffer.row_bytes}];
+      }
+    }
+    ADD_FAILURE() << buffer.name << " is nowhere at item " << item;
+    return chip_cells_[{buffer.space, -1, byte}];
+  }
+
+  std::string describe(std::uint32_t item) const {
+    const StreamItem& stream_item = stream_.items[item];
+    AccessList list;
+    stream_item.instruction->access(list);
+    std::string text = fmt::format("item {} ({}, insertion {}, line {}:", item, stream_item.instruction->name(),
+                                   static_cast<int>(stream_item.insertion), stream_item.instruction->position.line);
+    for (const Access& access : list) {
+      text += fmt::format(" {} kind {}", access.tensor->describe(), static_cast<int>(access.kind));
+      for (const Residence& residence : stream_.residences) {
+        if (residence.buffer == access.tensor->buffer().get() && residence.first_item <= item &&
+            item < residence.past_item) {
+          text += fmt::format(" at {}", residence.offset_bytes);
+        }
+      }
+    }
+    return text + ")";
+  }
+
+  void order(std::uint32_t earlier, std::uint32_t later, bool chain) {
+    if (earlier == later || testing::Test::HasFatalFailure()) {
+      return;
+    }
+    ASSERT_TRUE(closure_.ended[later][earlier] || (chain && closure_.chained[later][earlier]))
+        << describe(later) << " does not wait for " << describe(earlier);
+    const RunEvent& first = time_->events[earlier];
+    const RunEvent& second = time_->events[later];
+    ASSERT_LE(chain ? first.busy_until : first.end, second.issue)
+        << "item " << later << " overtakes " << earlier;
+  }
+  void read(std::uint32_t item, Cell& cell, bool accumulates) {
+    if (cell.writer >= 0) {
+      order(static_cast<std::uint32_t>(cell.writer), item, accumulates && cell.accumulated);
+    }
+    if (!accumulates) {
+      cell.readers.push_back(item);
+    }
+  }
+  void write(std::uint32_t item, Cell& cell, Token token, bool accumulates) {
+    if (cell.writer >= 0) {
+      order(static_cast<std::uint32_t>(cell.writer), item, accumulates && cell.accumulated);
+    }
+    for (const std::uint32_t reader : cell.readers) {
+      order(reader, item, false);
+    }
+    cell.readers.clear();
+    cell.writer = item;
+    cell.accumulated = accumulates;
+    cell.token = token;
+  }
+
+  void replay(std::uint32_t item) {
+    const StreamItem& stream_item = stream_.items[item];
+    if (stream_item.insertion == Insertion::kSpill) {
+      move(item, *stream_item.instruction);
+      return;
+    }
+    const std::vector<Recorded>& accesses = accesses_.at(stream_item.instruction);
+    Token seen = 0;
+    for (const auto& instruction : program_.instructions(0)) {
+      ++seen;
+      if (instruction.get() == stream_item.instruction) {
+        break;
+      }
+    }
+    for (const Recorded& access : accesses) {
+      for (std::size_t i = 0; i < access.bytes.size(); ++i) {
+        if (reads_old(access.kind)) {
+          Cell& at = cell(item, *access.buffer, access.bytes[i]);
+          read(item, at, access.kind == AccessKind::kAccumulate);
+          seen = access.known[i] ? mix(seen, at.token) : seen;
+        }
+      }
+    }
+    ASSERT_EQ(seen, seen_.at(stream_item.instruction))
+        << "item " << item << " (line " << stream_item.instruction->position.line
+        << ") reads stale bytes";
+    for (const Recorded& access : accesses) {
+      if (reads_only(access.kind)) {
+        continue;
+      }
+      for (const std::int64_t byte : access.bytes) {
+        const Token token = mix(seen, static_cast<Token>(byte));
+        replayed_.insert({access.buffer, byte});
+        write(item, cell(item, *access.buffer, byte), token,
+              access.kind == AccessKind::kAccumulate);
+        if (!access.buffer->on_chip()) {
+          tokens_of(hbm_, *access.buffer)[static_cast<std::size_t>(byte)] = token;
+        }
+      }
+    }
+  }
+
+  void move(std::uint32_t item, const Instruction& instruction) {
+    AccessList list;
+    instruction.access(list);
+    const bool store = list.begin()->kind == AccessKind::kRead;
+    const Buffer& buffer = *list.begin()->tensor->buffer();
+    for (std::int64_t byte = 0; byte < buffer.size_bytes(); ++byte) {
+      if (!replayed_.contains({&buffer, byte})) {
+        continue;  // garbage may move in any order
+      }
+      Cell& slot = slot_cells_[{&buffer, byte}];
+      Cell& here = cell(item, buffer, byte);
+      Cell& from = store ? here : slot;
+      Cell& to = store ? slot : here;
+      read(item, from, false);
+      write(item, to, from.token, false);
+    }
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  const Stream& stream_;
+  Closure<kMostItems> closure_;
+  std::unique_ptr<Run> time_;
+  std::map<const Instruction*, std::vector<Recorded>> accesses_;
+  std::map<const Instruction*, Token> seen_;
+  std::map<const Buffer*, std::vector<Token>> hbm_;
+  std::map<const Buffer*, std::vector<Token>> recorded_hbm_;
+  std::set<std::pair<const Buffer*, std::int64_t>> replayed_;  // bytes that were written so far
+  std::map<std::pair<const Buffer*, std::int64_t>, Cell> hbm_cells_;
+  std::map<std::pair<const Buffer*, std::int64_t>, Cell> slot_cells_;
+  std::map<std::tuple<Space, std::int64_t, std::int64_t>, Cell> chip_cells_;
+};
+
+// How often each kind of insertion occurs.
+struct Insertions {
+  int reloads = 0;
+  int stores = 0;
+  int fetches = 0;
+  bool none() const { return reloads + stores + fetches == 0; }
+};
+Insertions insertions(const Stream& stream) {
+  Insertions count;
+  for (const StreamItem& item : stream.items) {
+    count.reloads += item.insertion == Insertion::kReload;
+    count.stores +=
+        item.insertion == Insertion::kSpill && item.instruction->name() == "spill_store";
+    count.fetches +=
+        item.insertion == Insertion::kSpill && item.instruction->name() == "spill_reload";
+  }
+  return count;
+}
+
+// Kernels with two rows per tile: loads, products, copies and stores.
+class Kernel : public Rig {
+ public:
+  using Rig::Rig;
+
+  Tensor load(std::int64_t bytes) {
+    const Tensor tile = sbuf({kRows, bytes}, DType::kUint8);
+    add<DmaCopy>(tile, hbm({kRows, bytes}, DType::kUint8), DmaRequest{});
+    return tile;
+  }
+  static Tensor columns(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+    return tensor.with(tensor.dtype(), first, std::vector<Dim>{tensor.dim(0), {count, 1}});
+  }
+  // A tile filled in two parts.
+  Tensor load_in_parts(std::int64_t bytes) {
+    const Tensor tile = sbuf({kRows, bytes}, DType::kUint8);
+    const Tensor source = hbm({kRows, bytes}, DType::kUint8);
+    const std::int64_t half = bytes / 2;
+    add<DmaCopy>(columns(tile, 0, half), columns(source, 0, half), DmaRequest{});
+    add<DmaCopy>(columns(tile, half, bytes - half), columns(source, half, bytes - half),
+                 DmaRequest{});
+    return tile;
+  }
+  Tensor compute(std::vector<Tensor> sources, std::int64_t bytes, EngineKind engine = kVector) {
+    const Tensor result = sbuf({kRows, bytes}, DType::kUint8);
+    std::vector<Touch> touches = {writes(result)};
+    for (Tensor& source : sources) {
+      touches.push_back(reads(std::move(source)));
+    }
+    probe(engine, engine_cost(ns(50), ns(200)), touches);
+    return result;
+  }
+  void use(std::vector<Tensor> sources, EngineKind engine = kVector) {
+    compute(std::move(sources), 4, engine);
+  }
+  void product_into(const Tensor& bank, const Tensor& a, const Tensor& b) {
+    probe(kTensor, product(ns(10), ns(50)), {reads(a), reads(b), accumulates(bank)});
+  }
+  void store(const Tensor& tile) { store_to(hbm({kRows, tile.size(1)}, DType::kUint8), tile); }
+  void store_to(const Tensor& far, const Tensor& tile) { add<DmaCopy>(far, tile, DmaRequest{}); }
+
+  Stream place(SpillPolicy spill = SpillPolicy::kAuto) {
+    return trena::place(program(), 0, program().machine(), spill);
+  }
+  Stream checked() {
+    Stream stream = place();
+    Verifier(program(), program().machine(), stream).check();
+    return stream;
+  }
+};
+
+void fill_randomly(Kernel& kernel, std::uint32_t seed) {
+  Random random(seed);
+  std::vector<Tensor> live;
+  std::vector<Tensor> results;
+  const auto pick = [&] {
+    return live[static_cast<std::size_t>(random(0, static_cast<std::int64_t>(live.size()) - 1))];
+  };
+  const auto size = [&] { return 4 * random(1, 16); };
+  constexpr EngineKind kEngines[] = {kVector, kScalar, kGpsimd};
+  for (int step = 0; step < 120; ++step) {
+    const EngineKind engine = kEngines[random(0, 2)];
+    const std::int64_t choice = live.size() < 3 ? 0 : random(0, 11);
+    if (choice <= 2) {
+      live.push_back(random(0, 2) == 0 ? kernel.load_in_parts(size()) : kernel.load(size()));
+    } else if (choice <= 4) {
+      live.push_back(kernel.compute({pick(), pick()}, size(), engine));
+    } else if (choice == 5) {
+      const Tensor target = pick();  // in place, or over old contents
+      const AccessKind kind = random(0, 1) == 0 ? AccessKind::kUpdate : AccessKind::kWrite;
+      kernel.probe(engine, engine_cost(ns(50), ns(200)), {reads(pick()), {kind, target}});
+    } else if (choice == 6) {
+      const Tensor target = pick();  // a part of it
+      kernel.probe(engine, engine_cost(ns(50), ns(200)),
+                   {reads(pick()), writes(Kernel::columns(target, 1, 2))});
+    } else if (choice <= 8) {
+      const Tensor bank = kernel.psum({kRows, 16});
+      for (std::int64_t count = random(1, 6); count > 0; --count) {
+        kernel.product_into(bank, pick(), pick());
+      }
+      live.push_back(kernel.compute({bank}, size()));
+    } else if (choice == 9) {
+      const Tensor tile = pick();
+      const Tensor far = kernel.hbm({kRows, tile.size(1)}, DType::kUint8);
+      kernel.store_to(far, tile);
+      results.push_back(far);
+    } else if (choice == 10 && !results.empty()) {
+      const Tensor far = results[static_cast<std::size_t>(
+          random(0, static_cast<std::int64_t>(results.size()) - 1))];
+      const Tensor tile = kernel.sbuf({kRows, far.size(1)}, DType::kUint8);
+      kernel.add<DmaCopy>(tile, far, DmaRequest{});
+      live.push_back(tile);
+    } else {
+      live.erase(live.begin() + random(0, static_cast<std::int64_t>(live.size()) - 1));
+    }
+  }
+}
+
+TEST(PlacementProperty, SpilledProgramsReadWhatTheyWouldHaveRead) {
+  Insertions total;
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Kernel kernel(small_machine(256));
+    fill_randomly(kernel, seed);
+    const Insertions count = insertions(kernel.checked());
+    if (testing::Test::HasFatalFailure()) {
+      return;
+    }
+    total.reloads += count.reloads;
+    total.stores += count.stores;
+    total.fetches += count.fetches;
+  }
+  EXPECT_GT(total.reloads, 100);
+  EXPECT_GT(total.stores, 100);
+  EXPECT_GT(total.fetches, 100);
+}
+
+TEST(PlacementProperty, FittingProgramsAreLeftAsTheyAre) {
+  for (std::uint32_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
+    Kernel kernel(small_machine(16 * 1024));
+    fill_randomly(kernel, seed);
+    const Stream stream = kernel.checked();
+    if (testing::Test::HasFatalFailure()) {
+      return;
+    }
+    ASSERT_EQ(stream.items.size(), kernel.program().instructions(0).size());
+    EXPECT_TRUE(insertions(stream).none());
+    for (std::size_t i = 0; i < stream.items.size(); ++i) {
+      EXPECT_EQ(stream.items[i].instruction, kernel.program().instructions(0)[i].get());
+    }
+  }
+}
+
+TEST(PlacementProperty, TheSameProgramGivesTheSameStream) {
+  for (const std::int64_t usable : {256, 16 * 1024}) {
+    Kernel kernel(small_machine(usable));
+    fill_randomly(kernel, 3);
+    const Stream a = kernel.place();
+    const Stream b = kernel.place();
+    ASSERT_EQ(a.items.size(), b.items.size());
+    for (std::uint32_t i = 0; i < a.items.size(); ++i) {
+      EXPECT_EQ(a.items[i].insertion, b.items[i].insertion);
+      EXPECT_EQ(a.items[i].instruction->name(), b.items[i].instruction->name());
+      const auto waits_a = a.waits.of(i);
+      const auto waits_b = b.waits.of(i);
+      EXPECT_TRUE(std::equal(waits_a.begin(), waits_a.end(), waits_b.begin(), waits_b.end()));
+    }
+  }
+}
+
+TEST(Placement, LifetimesEndAtTheLastAccess) {
+  // Three tiles of 100 in 256 bytes: the first is dead when the third comes.
+  Kernel kernel(small_machine(256));
+  const Tensor first = kernel.load(100);
+  const Tensor second = kernel.load(100);
+  kernel.use({first});
+  const Tensor third = kernel.load(100);
+  kernel.use({second, third});
+  const Stream stream = kernel.checked();
+  EXPECT_TRUE(insertions(stream).none());
+  EXPECT_EQ(stream.sbuf_peak_bytes, 204);  // first, second and the result of 4
+}
+
+TEST(Placement, CleanTilesAreLoadedAgainAndNeverStored) {
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 4; ++i) {
+    tiles.push_back(kernel.load(100));
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const Tensor& tile : tiles) {
+      kernel.use({tile});
+    }
+  }
+  const Insertions count = insertions(kernel.checked());
+  EXPECT_EQ(count.stores, 0);
+  EXPECT_EQ(count.fetches, 0);
+  EXPECT_GE(count.reloads, 2);  // two of four stay
+  EXPECT_LE(count.reloads, 4);
+}
+
+TEST(Placement, TilesLoadedInPartsAreCleanToo) {
+  // As the fully optimised matrix product fills its operand tiles.
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 4; ++i) {
+    tiles.push_back(kernel.load_in_parts(100));
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const Tensor& tile : tiles) {
+      kernel.use({tile});
+    }
+  }
+  const Stream stream = kernel.checked();
+  const Insertions count = insertions(stream);
+  EXPECT_EQ(count.stores, 0);
+  EXPECT_EQ(count.fetches, 0);
+  EXPECT_GE(count.reloads, 4);
+  EXPECT_LE(count.reloads, 8);
+}
+
+TEST(Placement, AHoleBetweenThePartsMakesATileOrdinary) {
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor tile = kernel.sbuf({kRows, 100}, DType::kUint8);
+    const Tensor source = kernel.hbm({kRows, 100}, DType::kUint8);
+    kernel.add<DmaCopy>(Kernel::columns(tile, 0, 50), Kernel::columns(source, 0, 50), DmaRequest{});
+    kernel.add<DmaCopy>(Kernel::columns(tile, 60, 40), Kernel::columns(source, 60, 40),
+                        DmaRequest{});
+    tiles.push_back(tile);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const Tensor& tile : tiles) {
+      kernel.use({Kernel::columns(tile, 0, 50)});
+    }
+  }
+  const Insertions count = insertions(kernel.checked());
+  EXPECT_EQ(count.reloads, 0);
+  EXPECT_GT(count.stores, 0);
+}
+
+TEST(Placement, ComputedTilesAreStoredOnceAndFetched) {
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 4; ++i) {
+    tiles.push_back(kernel.compute({}, 100));
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (const Tensor& tile : tiles) {
+      kernel.use({tile});
+    }
+  }
+  const Insertions count = insertions(kernel.checked());
+  EXPECT_EQ(count.reloads, 0);
+  EXPECT_LE(count.stores, 4);  // what was stored and not written since is clean
+  EXPECT_GE(count.stores, 2);
+  EXPECT_GE(count.fetches, 4);
+}
+
+TEST(Placement, SpillMovesAreTimedAndCounted) {
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 4; ++i) {
+    tiles.push_back(kernel.compute({}, 100));
+  }
+  for (const Tensor& tile : tiles) {
+    kernel.use({tile});
+  }
+  const Insertions count = insertions(kernel.place());
+  const auto run = run_program(kernel.program(), {});
+  EXPECT_EQ(run.per_core[0].spilled_bytes, (count.stores + count.fetches) * kRows * 100);
+  EXPECT_EQ(run.per_core[0].hbm_write_bytes, count.stores * kRows * 100);
+  EXPECT_EQ(run.per_core[0].hbm_read_bytes, count.fetches * kRows * 100);
+  EXPECT_EQ(std::count_if(run.events.begin(), run.events.end(),
+                          [](const RunEvent& event) { return event.spill; }),
+            count.stores + count.fetches);
+}
+
+TEST(Placement, ARunOfProductsIsCutWhereItsOperandsDoNotFit) {
+  // Six operands of 100 bytes for one bank; two fit at a time.
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 6; ++i) {
+    tiles.push_back(kernel.load(100));
+  }
+  const Tensor bank = kernel.psum({kRows, 16});
+  for (int i = 0; i < 6; ++i) {
+    kernel.product_into(bank, tiles[static_cast<std::size_t>(i)],
+                        tiles[static_cast<std::size_t>(i)]);
+  }
+  kernel.store(kernel.compute({bank}, 16));
+  EXPECT_TRUE(insertions(kernel.checked()).none());  // each load only moved to its use
+}
+
+TEST(Placement, APinnedTileInTheWayIsMoved) {
+  // Three tiles of 80; the next needs 160 in one piece beside the middle one.
+  Kernel kernel(small_machine(240));
+  const Tensor first = kernel.compute({}, 80);
+  const Tensor middle = kernel.compute({}, 80);
+  const Tensor last = kernel.compute({}, 80);
+  const Tensor wide = kernel.compute({middle}, 160);
+  kernel.use({first});
+  kernel.use({last});
+  kernel.use({wide});
+  const Stream stream = kernel.checked();
+  EXPECT_GE(insertions(stream).stores, 3);
+  std::vector<std::int64_t> places;
+  for (const Residence& residence : stream.residences) {
+    if (residence.buffer == middle.buffer().get()) {
+      places.push_back(residence.offset_bytes);
+    }
+  }
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(places[0], 80);
+  EXPECT_NE(places[1], 80);
+}
+
+TEST(Placement, TheWindowThatIsIdleLongestIsEmptied) {
+  Kernel kernel(small_machine(304));
+  const Tensor soon = kernel.compute({}, 100);
+  const Tensor late = kernel.compute({}, 100);
+  const Tensor other = kernel.compute({}, 100);
+  const Tensor result = kernel.compute({}, 100);  // needs the place of one of them
+  kernel.use({soon});
+  kernel.use({other});
+  kernel.use({result});
+  kernel.use({late});
+  const Stream stream = kernel.checked();
+  for (const StreamItem& item : stream.items) {
+    if (item.insertion == Insertion::kSpill) {
+      AccessList list;
+      item.instruction->access(list);
+      EXPECT_EQ(list.begin()->tensor->buffer(), late.buffer());
+    }
+  }
+  EXPECT_EQ(insertions(stream).stores, 1);
+}
+
+TEST(Placement, FragmentationIsTriedTighterBeforeAnythingSpills) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Kernel kernel(small_machine(256));
+    for (int i = 0; i < 60; ++i) {
+      const Tensor a = kernel.compute({}, 4 * random(1, 12));
+      const Tensor b = kernel.compute({}, 4 * random(1, 12));
+      kernel.use({a, b});
+      kernel.use({b});
+    }
+    EXPECT_TRUE(insertions(kernel.checked()).none());
+  }
+}
+
+std::string error_of(Kernel& kernel, SpillPolicy spill, std::string* here = nullptr) {
+  try {
+    kernel.place(spill);
+    return "placed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kCapacity);
+    if (here != nullptr) {
+      *here = error.text().here;
+    }
+    return error.id();
+  }
+}
+
+TEST(PlacementErrors, SpillForbidden) {
+  Kernel kernel(small_machine(256));
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 3; ++i) {
+    tiles.push_back(kernel.load(100));
+  }
+  for (const Tensor& tile : tiles) {
+    kernel.use({tile});
+  }
+  EXPECT_EQ(error_of(kernel, SpillPolicy::kError), "spill-forbidden");
+  EXPECT_EQ(error_of(kernel, SpillPolicy::kAuto), "placed");
+}
+
+TEST(PlacementErrors, OperandsOfOneInstructionMustFitTogether) {
+  Kernel kernel(small_machine(256));
+  const Tensor a = kernel.load(100);
+  const Tensor b = kernel.load(100);
+  kernel.compute({a, b}, 100);
+  std::string here;
+  EXPECT_EQ(error_of(kernel, SpillPolicy::kAuto, &here), "sbuf-capacity");
+  EXPECT_NE(here.find("needs 300 bytes"), std::string::npos) << here;
+}
+
+TEST(PlacementErrors, OneByteMoreDoesNotFit) {
+  for (const auto& [usable, outcome] :
+       {std::pair{204, "placed"}, std::pair{200, "sbuf-capacity"}}) {
+    Kernel kernel(small_machine(usable));
+    kernel.use({kernel.load(100), kernel.load(100)});
+    EXPECT_EQ(error_of(kernel, SpillPolicy::kAuto), outcome);
+  }
+}
+
+TEST(PlacementErrors, PsumHasEightBanks) {
+  for (const auto& [banks, outcome] : {std::pair{8, "placed"}, std::pair{9, "psum-capacity"}}) {
+    Kernel kernel(machine_named("trn2"));
+    std::vector<Tensor> live;
+    const Tensor a = kernel.load(16);
+    for (int i = 0; i < banks; ++i) {
+      live.push_back(kernel.psum({kRows, 16}));
+      kernel.product_into(live.back(), a, a);
+    }
+    for (const Tensor& bank : live) {
+      kernel.store(kernel.compute({bank}, 16));
+    }
+    EXPECT_EQ(error_of(kernel, SpillPolicy::kAuto), outcome);
+  }
+}
+
+TEST(Placement, ManualTensorsKeepTheirAddressesToThemselves) {
+  Kernel kernel(small_machine(256));
+  const std::vector<std::int64_t> shape = {kRows, 64};
+  const Tensor manual = kernel.program().make_tensor(0, {.space = Space::kSbuf,
+                                                         .dtype = DType::kUint8,
+                                                         .shape = shape,
+                                                         .name = "m",
+                                                         .address = Address{0, 96}});
+  kernel.probe(kVector, engine_cost(1, 1), {writes(manual)});
+  std::vector<Tensor> tiles;
+  for (int i = 0; i < 3; ++i) {
+    tiles.push_back(kernel.load(60));
+  }
+  for (const Tensor& tile : tiles) {
+    kernel.use({tile});
+  }
+  for (const Residence& residence : kernel.place().residences) {
+    EXPECT_TRUE(residence.offset_bytes + residence.bytes <= 96 || residence.offset_bytes >= 160);
+  }
+}
+
+}  // namespace
+}  // namespace trena::core_test
