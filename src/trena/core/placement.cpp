@@ -22,13 +22,12 @@ struct Tile {
   std::vector<std::size_t> uses;
   std::size_t next_use = 0;  // index into `uses`
   std::size_t last_use = 0;  // index of the program
-  bool loadable = false;     // its first use is a load that can be repeated
+  std::size_t loads = 0;     // its first uses, together a load that can be repeated; 0: none
   bool clean = false;        // HBM holds the same bytes: the load's source, or a spill slot
   bool spilled = false;      // … in a spill slot
   bool has_contents = false;
   bool pinned = false;
   std::optional<Stay> stay;
-  const Instruction* load = nullptr;
 
   bool psum() const { return buffer->space == Space::kPsum; }
   bool dead() const { return next_use >= uses.size(); }
@@ -45,6 +44,7 @@ struct Recorded {
   const Instruction* instruction;
   EngineKind engine;
   bool dma;
+  bool awaited;  // named in some `depends_on`
   std::uint32_t first_use;
   std::uint32_t past_use;
   std::uint32_t states;  // bit per HiddenState
@@ -64,7 +64,8 @@ class Placer {
   enum class Search { kOldest, kTightest };
 
   void read_program();
-  void note_loadable(std::size_t index);
+  bool repeatable_load(std::size_t index, std::int32_t tile) const;
+  void note_loads(std::int32_t id);
   std::span<const Use> uses_of(std::size_t index) const {
     return {uses_.data() + recorded_[index].first_use, uses_.data() + recorded_[index].past_use};
   }
@@ -78,6 +79,7 @@ class Placer {
   bool allocate_as_written(Tile& tile, int writer, Search search);
 
   // With spills.
+  Tile* filled_by_load(std::size_t index);
   std::size_t unit_end(std::size_t index) const;
   bool make_room_for_unit(std::size_t first, std::size_t past, std::size_t& cut);
   bool bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first);
@@ -143,7 +145,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
   const auto& instructions = program.instructions(core);
   recorded_.reserve(instructions.size());
   for (const auto& instruction : instructions) {
-    recorded_.push_back({instruction.get(), instruction->engine(machine), false, 0, 0, 0});
+    recorded_.push_back({instruction.get(), instruction->engine(machine), false, false, 0, 0, 0});
   }
   read_program();
 }
@@ -182,32 +184,55 @@ void Placer::read_program() {
     }
     recorded.past_use = static_cast<std::uint32_t>(uses_.size());
     recorded.dma = recorded.instruction->is_dma();
+    for (const std::uint32_t earlier : recorded.instruction->depends_on) {
+      recorded_[earlier].awaited = true;
+    }
     for (int state = 0; state < kHiddenStates; ++state) {
       recorded.states |= scratch_.has_state(static_cast<HiddenState>(state)) ? 1u << state : 0u;
     }
   }
 }
 
-// A load that may run later, and again: it fills one whole tile from HBM bytes that nobody writes.
-void Placer::note_loadable(std::size_t index) {
+// Does this instruction fill a part of `tile`, and nothing else, from HBM bytes that nobody writes?
+bool Placer::repeatable_load(std::size_t index, std::int32_t tile) const {
   const Recorded& recorded = recorded_[index];
   const std::span<const Use> uses = uses_of(index);
-  if (!recorded.dma || uses.size() != 2 || !recorded.instruction->depends_on.empty() ||
-      recorded.instruction->rendezvous() >= 0) {
-    return;
+  if (!recorded.dma || uses.size() != 2 || recorded.awaited ||
+      !recorded.instruction->depends_on.empty() || recorded.instruction->rendezvous() >= 0) {
+    return false;
   }
   const Use& source = uses[0].kind == AccessKind::kRead ? uses[0] : uses[1];
   const Use& target = uses[0].kind == AccessKind::kRead ? uses[1] : uses[0];
-  if (source.kind != AccessKind::kRead || target.kind != AccessKind::kWrite ||
-      target.tile == kNotOnChip || source.tensor->space() != Space::kHbm ||
-      written_[source.tensor->buffer()->id]) {
-    return;
+  return source.kind == AccessKind::kRead && target.kind == AccessKind::kWrite &&
+         target.tile == tile && source.tensor->space() == Space::kHbm &&
+         !written_[source.tensor->buffer()->id];
+}
+
+// Loads that may run later, and again: before anybody else touches the tile they fill all of it,
+// each its own part.
+void Placer::note_loads(std::int32_t id) {
+  constexpr std::size_t kMostParts = 256;
+  Tile& tile = tiles_[static_cast<std::size_t>(id)];
+  std::vector<Region> parts;
+  std::int64_t filled = 0;
+  while (filled < tile.buffer->size_bytes() && parts.size() < std::min(tile.uses.size(), kMostParts)) {
+    const std::size_t index = tile.uses[parts.size()];
+    if (!repeatable_load(index, id)) {
+      return;
+    }
+    const std::span<const Use> uses = uses_of(index);
+    const Tensor& target = *uses[uses[0].tile == id ? 0 : 1].tensor;
+    const Region part = region_of(target);
+    for (const Region& other : parts) {
+      if (overlaps(part, other)) {
+        return;
+      }
+    }
+    parts.push_back(part);
+    filled += target.size_bytes();
   }
-  Tile& tile = tiles_[static_cast<std::size_t>(target.tile)];
-  const bool whole = target.tensor->size_bytes() == tile.buffer->size_bytes();
-  if (whole && tile.uses.front() == index && tile.uses.size() > 1) {
-    tile.loadable = true;
-    tile.load = recorded.instruction;
+  if (filled == tile.buffer->size_bytes() && tile.uses.size() > parts.size()) {
+    tile.loads = parts.size();
   }
 }
 
@@ -297,7 +322,7 @@ void Placer::after(std::size_t index) {
     }
     Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
     if (use.kind != AccessKind::kRead && use.kind != AccessKind::kReadCarry) {
-      tile.clean = recorded_[index].instruction == tile.load && tile.loadable;
+      tile.clean = false;
       tile.spilled = false;
       tile.has_contents = true;
     }
@@ -477,7 +502,7 @@ bool Placer::bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first
     }
     return true;
   }
-  const bool reload = tile.has_contents || tile.loadable;
+  const bool reload = tile.has_contents || tile.loads > 0;
   std::optional<std::int64_t> start;
   if (!reload && writer >= 0) {
     start = sbuf_.find_oldest(tile.bytes, writer);
@@ -504,8 +529,9 @@ bool Placer::bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first
   if (tile.spilled) {
     emit_move(id, SpillMove::Direction::kReload);
   } else {
-    const std::size_t load = tile.uses.front();
-    emit(load, tile.has_contents ? Insertion::kReload : Insertion::kRecorded);
+    for (std::size_t part = 0; part < tile.loads; ++part) {
+      emit(tile.uses[part], tile.has_contents ? Insertion::kReload : Insertion::kRecorded);
+    }
     tile.has_contents = true;
     tile.clean = true;
   }
@@ -538,10 +564,23 @@ bool Placer::make_room_for_unit(std::size_t first, std::size_t past, std::size_t
   return true;
 }
 
+// The tile that this instruction loads, or loads a part of, if that can wait.
+Tile* Placer::filled_by_load(std::size_t index) {
+  for (const Use& use : uses_of(index)) {
+    if (use.tile != kNotOnChip) {
+      Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      if (tile.loads > 0 && index <= tile.uses[tile.loads - 1]) {
+        return &tile;
+      }
+    }
+  }
+  return nullptr;
+}
+
 void Placer::place_with_spills() {
   item_of_.assign(recorded_.size(), 0);
-  for (std::size_t i = 0; i < recorded_.size(); ++i) {
-    note_loadable(i);
+  for (std::size_t id = 0; id < tiles_.size(); ++id) {
+    note_loads(static_cast<std::int32_t>(id));
   }
   const auto unpin = [&](std::size_t first, std::size_t past) {
     for (std::size_t i = first; i < past; ++i) {
@@ -556,23 +595,8 @@ void Placer::place_with_spills() {
   for (std::size_t first = 0; first < recorded_.size(); first = past) {
     now_ = first;
     past = unit_end(first);
-    const std::span<const Use> uses = uses_of(first);
-    const bool written_load = uses.size() == 2 && [&] {
-      for (const Use& use : uses) {
-        if (use.tile != kNotOnChip) {
-          const Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
-          return tile.loadable && tile.uses.front() == first;
-        }
-      }
-      return false;
-    }();
-    if (written_load) {
-      // Taken out: it comes back in front of its first use.
-      for (const Use& use : uses) {
-        if (use.tile != kNotOnChip) {
-          tiles_[static_cast<std::size_t>(use.tile)].next_use = 1;
-        }
-      }
+    if (Tile* tile = filled_by_load(first)) {
+      tile->next_use = tile->loads;  // taken out: it comes back in front of its first use
       continue;
     }
     bool repacked = false;
