@@ -163,6 +163,8 @@ TEST(TensorTensor, CostsWhatWasMeasured) {  // hw.md §2.4
   // trn1: 2 N + 380 to 400 cycles at 1.12 GHz, from a profiler screenshot: 14,968–14,987 ns.
   EXPECT_NEAR(time("trn1", kFloat32, Space::kSbuf, 8192), 14977, 260);
   EXPECT_NEAR(time("trn1", kFloat32, Space::kPsum, 512), (150 + 512) / 1.12, 1);
+  EXPECT_NEAR(time("trn1", kBfloat16, Space::kSbuf, 512), (150 + 512) / 1.12, 1);
+  EXPECT_NEAR(time("trn1", kFloat16, Space::kSbuf, 512), (150 + 1024) / 1.12, 1);
   EXPECT_NEAR(time("trn3", kFloat32, Space::kSbuf, 512), (152 + 512) / 1.2, 1);
   EXPECT_NEAR(time("trn3", kFloat8E5m2, Space::kSbuf, 512), (155 + 256) / 1.2, 1);
   EXPECT_NEAR(time("trn2", kFloat8E5m2, Space::kSbuf, 512), (152 + 512) / 0.96, 1);

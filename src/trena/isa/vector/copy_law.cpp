@@ -38,12 +38,19 @@ const StreamLaw& vector_copy_law(const Machine& machine, const Tensor& dst, cons
 }
 
 const StreamLaw& vector_two_source_law(const Machine& machine, const Tensor& dst, const Tensor& a,
-                                       const Tensor& b) {
+                                       const Tensor& b, bool fast_operators) {
   const VectorEngine& vector = machine.core.vector;
   if (in_psum(a) || in_psum(b)) {
     return vector.tensor_tensor_psum;
   }
-  return streams_fast(machine, {&dst, &a, &b}) ? vector.tensor_tensor_16bit : vector.tensor_tensor;
+  bool fast = streams_fast(machine, {&dst, &a, &b});
+  if (!machine.is_generation(3)) {
+    fast = fast && fast_operators;
+    for (const Tensor* tensor : {&dst, &a, &b}) {
+      fast = fast && tensor->dtype() == DType::kBfloat16 && tensor->free_contiguous();
+    }
+  }
+  return fast ? vector.tensor_tensor_16bit : vector.tensor_tensor;
 }
 
 const StreamLaw& scalar_copy_law(const Machine& machine, const Tensor& dst, const Tensor& src) {

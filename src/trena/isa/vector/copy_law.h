@@ -11,9 +11,10 @@ bool streams_fast(const Machine& machine, std::initializer_list<const Tensor*> t
 // tensor_copy and tensor_scalar on the vector engine: one stream in, one out.
 const StreamLaw& vector_copy_law(const Machine& machine, const Tensor& dst, const Tensor& src);
 
-// tensor_tensor and its kin: two streams in, one out.
+// tensor_tensor and its kin: two streams in, one out. On v2 only contiguous bfloat16 streams fast,
+// and only through `fast_operators` (hw.md §2.3).
 const StreamLaw& vector_two_source_law(const Machine& machine, const Tensor& dst, const Tensor& a,
-                                       const Tensor& b);
+                                       const Tensor& b, bool fast_operators);
 
 // tensor_copy and tensor_scalar on the scalar engine.
 const StreamLaw& scalar_copy_law(const Machine& machine, const Tensor& dst, const Tensor& src);

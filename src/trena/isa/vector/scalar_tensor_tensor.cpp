@@ -55,8 +55,10 @@ void ScalarTensorTensor::execute(CoreState&) const {
 Cost ScalarTensorTensor::cost(const Machine& machine) const {
   const double extra =
       std::holds_alternative<Tensor>(first_.operand) ? machine.core.vector.operand_cycles : 0.0;
+  const bool fast =
+      first_.op == AluOp::kSubtract && op1_ == AluOp::kMultiply && dst_.free_size() % 2 == 0;
   return stream_cost(machine, EngineKind::kVector,
-                     vector_two_source_law(machine, dst_, data_, operand1_), dst_.free_size(),
+                     vector_two_source_law(machine, dst_, data_, operand1_, fast), dst_.free_size(),
                      {&dst_, &data_, &operand1_}, extra);
 }
 

@@ -112,9 +112,10 @@ void TensorTensor::execute_int32() const {
 
 Cost TensorTensor::cost(const Machine& machine) const {
   const EngineKind engine = this->engine(machine);
+  const bool fast = op_ == AluOp::kAdd || op_ == AluOp::kMultiply || op_ == AluOp::kSubtract;
   const StreamLaw& law = engine == EngineKind::kGpsimd
                              ? machine.core.gpsimd.tensor_tensor
-                             : vector_two_source_law(machine, dst_, data1_, data2_);
+                             : vector_two_source_law(machine, dst_, data1_, data2_, fast);
   return stream_cost(machine, engine, law, dst_.free_size(), {&dst_, &data1_, &data2_});
 }
 
