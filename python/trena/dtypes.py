@@ -51,7 +51,8 @@ class dtype(_core.DType):
         return from_name, (self._name,)
 
 
-# NKI's name -> what NumPy stores it in. tfloat32 is kept in float32, an x4 element as the bits of its four.
+# NKI's name -> what NumPy stores it in. tfloat32 is kept in float32; an x4 element is one field with the bits of
+# its four values, so that the dtype's own text says what it is.
 _STORAGE = {
     "bool": np.bool_,
     "int8": np.int8,
@@ -72,9 +73,9 @@ _STORAGE = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "float8_e3m4": ml_dtypes.float8_e3m4,
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
-    "float8_e4m3fn_x4": np.uint32,
-    "float8_e5m2_x4": np.uint32,
-    "float4_e2m1fn_x4": np.uint16,
+    "float8_e4m3fn_x4": [("float8_e4m3fn_x4", "<u4")],
+    "float8_e5m2_x4": [("float8_e5m2_x4", "<u4")],
+    "float4_e2m1fn_x4": [("float4_e2m1fn_x4", "<u2")],
 }
 
 ALL = {name: dtype(name, np.dtype(storage)) for name, storage in _STORAGE.items()}
@@ -120,9 +121,10 @@ def _foreign(wanted) -> dtype | None:
     if isinstance(wanted, str):
         return ALL.get(wanted.rsplit(".", 1)[-1])
     try:
-        return ALL.get(np.dtype(wanted).name)
+        found = np.dtype(wanted)
     except TypeError:
         return None
+    return ALL.get(found.names[0] if found.names and len(found.names) == 1 else found.name)
 
 
 SHORT = {

@@ -25,9 +25,11 @@ ALIASES = {
     "neuronxcc.nki": "trena.nki_legacy",
     "neuronxcc": "trena.nki_legacy.neuronxcc",
     "nki": "trena.nki",
+    "nki_cpu_simulator.nki": "trena.nki",
+    "nki_cpu_simulator": "trena.shims.nki_cpu_simulator",
 }
 # The same, only where the real package is not installed.
-STAND_INS = {"torch_xla": "trena.shims.torch_xla"}
+STAND_INS = {"torch_xla": "trena.shims.torch_xla", "neuron_dtypes": "trena.shims.neuron_dtypes"}
 
 
 def _target_of(name: str) -> str | None:

@@ -77,7 +77,7 @@ def resolve_target(options: Options, jit_target: str | None = None) -> str:
     """
     wanted = options.machine or options.target
     wanted = wanted or os.environ.get("NEURON_PLATFORM_TARGET_OVERRIDE") or jit_target or DEFAULT_TARGET
-    return _GENERATIONS.get(wanted, wanted)
+    return _GENERATIONS.get(wanted.lower(), wanted)
 
 
 @functools.lru_cache(maxsize=64)

@@ -5,10 +5,10 @@
 
 from trena.nki import objects as _objects  # registers the memory regions
 from trena.nki import language, isa, collectives, typing, compiler, dtype
-from trena.nki.kernel import Kernel, baremetal, benchmark, jit, profile, simulate
+from trena.nki.kernel import Kernel, baremetal, benchmark, cpu_simulate, jit, profile, simulate
 
 __version__ = "0.6.0+trena"
 __all__ = [
-    "Kernel", "baremetal", "benchmark", "collectives", "compiler", "dtype", "isa", "jit", "language",
+    "Kernel", "baremetal", "benchmark", "collectives", "compiler", "cpu_simulate", "dtype", "isa", "jit", "language",
     "profile", "simulate", "typing",
 ]

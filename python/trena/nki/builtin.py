@@ -1,0 +1,1 @@
+"""nki.builtin: nothing beyond Python's own."""

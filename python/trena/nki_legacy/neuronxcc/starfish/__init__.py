@@ -1,0 +1,1 @@
+"""Part of the vendor's compiler package that harnesses import."""

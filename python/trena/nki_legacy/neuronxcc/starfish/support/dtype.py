@@ -1,0 +1,3 @@
+"""neuronxcc.starfish.support.dtype: static_cast."""
+
+from trena.shims.neuron_dtypes import static_cast  # noqa: F401
