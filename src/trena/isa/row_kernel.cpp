@@ -71,6 +71,12 @@ const float* TileRows::read(const Block& block, std::size_t slot) const {
     return mine;
   }
   auto* out = scratch<float>(slot, elements(block));
+  if (pattern_.rank == 1 && !joined_) {
+    read_rows(dtype_, base_ + block.first * partition_stride_, partition_stride_,
+              pattern_.dims[0].stride_bytes, static_cast<std::size_t>(block.partitions),
+              row_elements_, out, row_elements_);
+    return out;
+  }
   for_each_line(
       block, [&](const std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
         read_row(dtype_, line, stride, count, out + first);
@@ -95,9 +101,14 @@ void TileRows::write(const Block& block, const float* values) const {
   if (values == own(block)) {
     return;
   }
+  const bool plain = dtype_ == DType::kFloat32;  // nothing to round: short rows need no kernel
   for_each_line(block,
                 [&](std::byte* line, std::int64_t stride, std::size_t count, std::size_t first) {
-                  write_row(dtype_, values + first, line, stride, count);
+                  if (plain && stride == sizeof(float)) {
+                    std::memcpy(line, values + first, count * sizeof(float));
+                  } else {
+                    write_row(dtype_, values + first, line, stride, count);
+                  }
                 });
 }
 
