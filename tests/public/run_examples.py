@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import subprocess
 import sys
+import time
 import traceback
 
 import numpy as np
@@ -50,6 +52,43 @@ def _cases():
         yield matmul, kernel, (left, right), {}, _product(left, right), 1e-5
     left, right = _normal(2048, 2048), _normal(2048, 2048)
     yield matmul, "nki_matmul_fully_optimized_", (left, right), {}, _product(left, right), 1e-5
+
+
+# Whole scripts, with the exit code they must end with. layout-violation breaks a rule on purpose.
+_SCRIPTS = {
+    "average_pool2d/average_pool2d_nki_kernels.py": 0,
+    "average_pool2d/average_pool2d_torch.py": 0,
+    "fused_mamba/mamba_nki_kernels.py": 0,
+    "fused_mamba/mamba_torch.py": 0,
+    "getting_started_baremetal.py": 0,
+    "getting_started_torch.py": 0,
+    "index-case-1.py": 0,
+    "index-case-3.py": 0,
+    "layout-pass.py": 0,
+    "layout-violation.py": 1,
+    "matrix_multiplication/matrix_multiplication_torch.py": 0,
+    "simulate/nki_simulate_example.py": 0,
+    "transpose2d/transpose2d_nki_kernels.py": 0,
+    "transpose2d/transpose2d_torch.py": 0,
+}
+
+
+def _run_scripts(checkout: str, target: str, only: str) -> int:
+    """Each script under `trena run`; the number that end with another exit code than they should."""
+    environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+    failures = 0
+    for script, expected in _SCRIPTS.items():
+        if only not in script:
+            continue
+        words = [sys.executable, "-m", "trena", "run", "-q", "--target", target, os.path.join(checkout, script)]
+        started = time.perf_counter()
+        done = subprocess.run(words, capture_output=True, text=True, env=environment)
+        good = done.returncode == expected
+        failures += not good
+        print(f"{script:<66} {'as it should' if good else 'FAILED':>12} {time.perf_counter() - started:>21.2f} s")
+        if not good:
+            print(done.stderr)
+    return failures
 
 
 def _load(path: str):
@@ -97,6 +136,7 @@ def main(argv=None) -> int:
         failures += not good
         print(f"{name:<36} {shapes:<28} {error:>10.1e} {run.time_us:>9.1f} µs {run.host_seconds:>7.2f} s"
               + ("" if good else f"   WRONG: tolerance {tolerance:g}"))
+    failures += _run_scripts(arguments.checkout, arguments.target, arguments.only)
     return 1 if failures else 0
 
 
