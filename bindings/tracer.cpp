@@ -51,7 +51,8 @@ const FileEntry& file_entry(PyObject* filename) {
   Py_INCREF(filename);
   const char* path = PyUnicode_AsUTF8(filename);
   std::string text = path != nullptr ? path : "?";
-  const bool internal = text.rfind(package_directory, 0) == 0 || in_pytorch(text);
+  const bool internal = text.rfind(package_directory, 0) == 0 ||
+                        text.rfind("<frozen ", 0) == 0 || in_pytorch(text);
   return entries->emplace(filename, FileEntry{std::move(text), internal}).first->second;
 }
 
