@@ -8,6 +8,7 @@
 #include "core_rig.h"
 #include "trena/core/timeline.h"
 #include "trena/isa/dma/dma_copy.h"
+#include "trena/number/threads.h"
 
 namespace trena::core_test {
 namespace {
@@ -175,8 +176,9 @@ class Verifier {
     const StreamItem& stream_item = stream_.items[item];
     AccessList list;
     stream_item.instruction->access(list);
-    std::string text = fmt::format("item {} ({}, insertion {}, line {}:", item, stream_item.instruction->name(),
-                                   static_cast<int>(stream_item.insertion), stream_item.instruction->position.line);
+    std::string text = fmt::format(
+        "item {} ({}, insertion {}, line {}:", item, stream_item.instruction->name(),
+        static_cast<int>(stream_item.insertion), stream_item.instruction->position.line);
     for (const Access& access : list) {
       text += fmt::format(" {} kind {}", access.tensor->describe(), static_cast<int>(access.kind));
       for (const Residence& residence : stream_.residences) {
@@ -466,6 +468,43 @@ TEST(PlacementProperty, TheSameProgramGivesTheSameStream) {
   }
 }
 
+// Everything a run says, as text.
+std::string transcript(const Run& run) {
+  std::string text = fmt::format("{} {}\n", run.time, run.launch_time);
+  for (const RunEvent& event : run.events) {
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}\n", event.name, event.core,
+                        static_cast<int>(event.engine), event.queue, event.dma, event.spill,
+                        event.issue, event.start, event.busy_until, event.end, event.cause,
+                        event.stall, event.bytes);
+  }
+  for (const CoreRun& core : run.per_core) {
+    text += fmt::format("{} {} {} {} {} {} {} {}\n", core.dma_active, core.packet_time,
+                        core.hbm_read_bytes, core.hbm_write_bytes, core.spilled_bytes,
+                        core.multiply_accumulates, core.sbuf_peak_bytes, core.psum_peak_banks);
+  }
+  return text;
+}
+
+TEST(Determinism, RunsRepeatAndDoNotDependOnThreadsOrAddresses) {
+  const int before = thread_count();
+  for (const std::int64_t usable : {256, 16 * 1024}) {
+    std::vector<std::string> transcripts;
+    std::vector<std::unique_ptr<char[]>> shift;  // so that the heap looks different each time
+    for (const int threads : {1, 2, 8, 1}) {
+      set_thread_count(threads);
+      shift.push_back(std::make_unique<char[]>(static_cast<std::size_t>(threads) * 1000 + 24));
+      Kernel kernel(small_machine(usable));
+      fill_randomly(kernel, 5);
+      transcripts.push_back(transcript(run_program(kernel.program(), {})));
+      EXPECT_EQ(transcript(run_program(kernel.program(), {})), transcripts.back());
+    }
+    for (const std::string& text : transcripts) {
+      EXPECT_EQ(text, transcripts.front());
+    }
+  }
+  set_thread_count(before);
+}
+
 TEST(Placement, LifetimesEndAtTheLastAccess) {
   // Three tiles of 100 in 256 bytes: the first is dead when the third comes.
   Kernel kernel(small_machine(256));
@@ -661,6 +700,51 @@ std::string error_of(Kernel& kernel, SpillPolicy spill, std::string* here = null
     }
     return error.id();
   }
+}
+
+TEST(Placement, WhatAnotherCoreWritesIsNoConstant) {
+  // The other core overwrites the source after a meeting; reading it later, or again, would see the
+  // new bytes.
+  Kernel kernel(small_machine(256), 2);
+  const Tensor shared = kernel.hbm({kRows, 100}, DType::kUint8);
+  const Tensor tile = kernel.sbuf({kRows, 100}, DType::kUint8);
+  const std::uint32_t load = kernel.add<DmaCopy>(tile, shared, DmaRequest{});
+  kernel.append(
+      1, std::make_unique<Probe>(kVector, engine_cost(1, 1), std::vector<Touch>{writes(shared)}));
+  std::vector<Tensor> others;
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(kernel.load(100));
+  }
+  for (const Tensor& other : others) {
+    kernel.use({other});
+  }
+  kernel.use({tile});
+  const Stream stream = kernel.place();
+  EXPECT_EQ(stream.items[0].instruction, kernel.program().instructions(0)[load].get());
+  for (std::size_t i = 1; i < stream.items.size(); ++i) {
+    EXPECT_NE(stream.items[i].instruction, kernel.program().instructions(0)[load].get());
+  }
+}
+
+TEST(Placement, ALoadThatOthersNameStaysWhereItIs) {
+  Kernel kernel(small_machine(256));
+  const Tensor named = kernel.load(100);
+  kernel.append(0, [] {
+    auto follower = std::make_unique<Probe>(kVector, engine_cost(1, 1));
+    follower->depends_on = {0};
+    return follower;
+  }());
+  std::vector<Tensor> others;
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(kernel.load(100));
+  }
+  for (const Tensor& other : others) {
+    kernel.use({other});
+  }
+  kernel.use({named});
+  const Stream stream = kernel.checked();
+  EXPECT_EQ(stream.items[0].instruction, kernel.program().instructions(0)[0].get());
+  EXPECT_EQ(stream.waits.of(1).front(), Wait::after_end(0));
 }
 
 TEST(PlacementErrors, SpillForbidden) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace trena {
 
@@ -24,9 +25,26 @@ void DmaRings::advance(Ticks now) {
   now_ = now;
 }
 
-void DmaRings::start_head(Queue& queue, Ticks now) {
-  queue.remaining_ns = queue.waiting.front().work_ns;
-  queue.first_packet = now;
+// One core's queues: equal turns among the heads of the first class that has any.
+void DmaRings::give_turns(std::size_t first, std::size_t past) {
+  int moving = 0;
+  int first_class = std::numeric_limits<int>::max();
+  for (std::size_t q = first; q < past; ++q) {
+    if (queues_[q].waiting.empty()) {
+      continue;
+    }
+    const int service_class = queues_[q].waiting.front().service_class;
+    moving = service_class < first_class ? 1 : moving + (service_class == first_class ? 1 : 0);
+    first_class = std::min(first_class, service_class);
+  }
+  for (std::size_t q = first; q < past; ++q) {
+    Queue& queue = queues_[q];
+    const bool moves = !queue.waiting.empty() && queue.waiting.front().service_class == first_class;
+    queue.rate = moves ? 1.0 / moving : 0.0;
+    if (moves && !queue.first_packet) {
+      queue.first_packet = now_;
+    }
+  }
 }
 
 // Rates of all heads, and the first of them to finish.
@@ -48,12 +66,7 @@ void DmaRings::share() {
     }
   };
   for (std::size_t first = 0; first < queues_.size(); first += per_core) {
-    const auto begin = queues_.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = begin + queues_per_core_;
-    const auto moving = std::count_if(begin, end, [](const Queue& queue) { return !queue.waiting.empty(); });
-    for (auto queue = begin; queue != end; ++queue) {
-      queue->rate = queue->waiting.empty() ? 0.0 : 1.0 / static_cast<double>(moving);
-    }
+    give_turns(first, first + per_core);
     scale_to(first, first + per_core, core_gbs_);
   }
   for (std::size_t first = 0; first < queues_.size(); first += per_stack) {
@@ -62,7 +75,7 @@ void DmaRings::share() {
   next_.reset();
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const Queue& queue = queues_[q];
-    if (!queue.waiting.empty()) {
+    if (!queue.waiting.empty() && queue.rate > 0) {
       const Ticks done = now_ + static_cast<Ticks>(std::llround(queue.remaining_ns / queue.rate * kTicksPerNs));
       if (!next_ || done < next_->time) {
         next_ = Step{done, static_cast<int>(q)};
@@ -76,7 +89,7 @@ void DmaRings::push(int number, const Transfer& transfer, Ticks now) {
   Queue& queue = queues_[static_cast<std::size_t>(number)];
   queue.waiting.push_back(transfer);
   if (queue.waiting.size() == 1) {
-    start_head(queue, now);
+    queue.remaining_ns = transfer.work_ns;
     share();
   }
 }
@@ -84,10 +97,11 @@ void DmaRings::push(int number, const Transfer& transfer, Ticks now) {
 DmaRings::Done DmaRings::pop(int number, Ticks now) {
   advance(now);
   Queue& queue = queues_[static_cast<std::size_t>(number)];
-  const Done done{queue.waiting.front().id, queue.first_packet};
+  const Done done{queue.waiting.front().id, queue.first_packet.value_or(now)};
   queue.waiting.pop_front();
+  queue.first_packet.reset();
   if (!queue.waiting.empty()) {
-    start_head(queue, now);
+    queue.remaining_ns = queue.waiting.front().work_ns;
   }
   share();
   return done;

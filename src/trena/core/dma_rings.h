@@ -2,7 +2,8 @@
 // bandwidth of their HBM stack (hw.md §1.7, §2.7).
 //
 // A queue is FIFO. The heads of a core's queues take turns packet by packet on its engines, which is modelled as an
-// equal share; then no core draws more than Hbm::core_gbs and no stack more than Hbm::stack_gbs.
+// equal share, of those in the first service class if
+// there are classes (hw.md §1.7); then no core draws more than Hbm::core_gbs and no stack more than Hbm::stack_gbs.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ class DmaRings {
     std::uint64_t id = 0;
     double work_ns = 0;    // of the busiest engine, alone and at full rate
     double hbm_bytes = 0;  // that cross the stack
+    int service_class = 0;  // a lower class moves first (v4; hw.md §1.7)
   };
   struct Step {
     Ticks time = 0;
@@ -44,11 +46,11 @@ class DmaRings {
     std::deque<Transfer> waiting;  // front: moving
     double remaining_ns = 0;
     double rate = 0;               // ns of work per ns
-    Ticks first_packet = 0;
+    std::optional<Ticks> first_packet;
   };
   void advance(Ticks now);
   void share();
-  void start_head(Queue& queue, Ticks now);
+  void give_turns(std::size_t first, std::size_t past);
 
   int queues_per_core_;
   int cores_per_stack_;

@@ -15,6 +15,10 @@ namespace {
 constexpr std::int32_t kNotOnChip = -1;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
+bool reads_only(AccessKind kind) {
+  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
+}
+
 // A tensor that Placement puts somewhere: its uses by index of the recorded program.
 struct Tile {
   BufferPtr buffer;
@@ -50,6 +54,13 @@ struct Recorded {
   std::uint32_t states;  // bit per HiddenState
 };
 
+// From the first to the last access of a tensor on the chip, in program order.
+struct Life {
+  const Buffer* buffer = nullptr;  // none: not on the chip, or never touched
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
 class Placer {
  public:
   Placer(const Program& program, int core, const Machine& machine);
@@ -63,7 +74,9 @@ class Placer {
  private:
   enum class Search { kOldest, kTightest };
 
+  void note_writes_of_all_cores();
   void read_program();
+  void measure_peaks();
   bool repeatable_load(std::size_t index, std::int32_t tile) const;
   void note_loads(std::int32_t id);
   std::span<const Use> uses_of(std::size_t index) const {
@@ -95,7 +108,8 @@ class Placer {
   std::vector<Use> uses_;
   std::vector<Tile> tiles_;
   std::vector<std::int32_t> tile_of_stay_;
-  std::vector<bool> written_;           // by buffer id
+  std::vector<Life> lives_;             // by buffer id
+  std::vector<bool> written_;           // by buffer id, by any core
   std::vector<std::uint32_t> item_of_;  // recorded index → item
   Ranges sbuf_;
   Ranges psum_;
@@ -105,8 +119,6 @@ class Placer {
   std::string failure_;
   std::optional<std::uint32_t> last_meeting_;
   std::size_t now_ = 0;  // program index of the unit being placed
-  std::int64_t sbuf_live_bytes_ = 0;
-  std::int64_t psum_live_bytes_ = 0;
 };
 
 // Ranges that manual tensors own, over the whole program: automatic ones keep clear of them.
@@ -139,6 +151,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> manual_ranges(const Program& 
 Placer::Placer(const Program& program, int core, const Machine& machine)
     : program_(program),
       machine_(machine),
+      lives_(program.buffers().size()),
       written_(program.buffers().size(), false),
       sbuf_(machine.core.sbuf.usable_bytes(), manual_ranges(program, core, Space::kSbuf)),
       psum_(machine.core.psum.partition_bytes(), manual_ranges(program, core, Space::kPsum)) {
@@ -147,7 +160,24 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
   for (const auto& instruction : instructions) {
     recorded_.push_back({instruction.get(), instruction->engine(machine), false, false, 0, 0, 0});
   }
+  note_writes_of_all_cores();
   read_program();
+  measure_peaks();
+}
+
+// What another core writes is no constant here either.
+void Placer::note_writes_of_all_cores() {
+  for (int core = 0; core < program_.core_count() && program_.core_count() > 1; ++core) {
+    for (const auto& instruction : program_.instructions(core)) {
+      scratch_.clear();
+      instruction->access(scratch_);
+      for (const Access& access : scratch_) {
+        if (!access.tensor->on_chip() && !reads_only(access.kind)) {
+          written_[access.tensor->buffer()->id] = true;
+        }
+      }
+    }
+  }
 }
 
 void Placer::read_program() {
@@ -159,8 +189,12 @@ void Placer::read_program() {
     recorded.instruction->access(scratch_);
     for (const Access& access : scratch_) {
       const BufferPtr& buffer = access.tensor->buffer();
-      if (access.kind != AccessKind::kRead && access.kind != AccessKind::kReadCarry) {
+      if (!reads_only(access.kind)) {
         written_[buffer->id] = true;
+      }
+      if (buffer->on_chip()) {
+        Life& life = lives_[buffer->id];
+        life = {buffer.get(), life.buffer == nullptr ? i : life.first, i};
       }
       std::int32_t tile = kNotOnChip;
       if (buffer->on_chip() && !buffer->address) {
@@ -190,6 +224,32 @@ void Placer::read_program() {
     for (int state = 0; state < kHiddenStates; ++state) {
       recorded.states |= scratch_.has_state(static_cast<HiddenState>(state)) ? 1u << state : 0u;
     }
+  }
+}
+
+// Live bytes per partition and banks at the worst moment, before anything is spilled.
+void Placer::measure_peaks() {
+  std::vector<std::int64_t> sbuf(recorded_.size() + 1, 0);
+  std::vector<std::int64_t> psum(recorded_.size() + 1, 0);
+  for (const Life& life : lives_) {
+    if (life.buffer == nullptr) {
+      continue;
+    }
+    const bool in_psum = life.buffer->space == Space::kPsum;
+    const std::int64_t bank = machine_.core.psum.bank_bytes;
+    const std::int64_t bytes = life.buffer->row_bytes;
+    const std::int64_t amount = in_psum ? (bytes + bank - 1) / bank : bytes;
+    std::vector<std::int64_t>& change = in_psum ? psum : sbuf;
+    change[life.first] += amount;
+    change[life.last + 1] -= amount;
+  }
+  std::int64_t sbuf_now = 0;
+  std::int64_t psum_now = 0;
+  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    sbuf_now += sbuf[i];
+    psum_now += psum[i];
+    stream_.sbuf_peak_bytes = std::max(stream_.sbuf_peak_bytes, sbuf_now);
+    stream_.psum_peak_banks = std::max(stream_.psum_peak_banks, psum_now);
   }
 }
 
@@ -321,7 +381,7 @@ void Placer::after(std::size_t index) {
       continue;
     }
     Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
-    if (use.kind != AccessKind::kRead && use.kind != AccessKind::kReadCarry) {
+    if (!reads_only(use.kind)) {
       tile.clean = false;
       tile.spilled = false;
       tile.has_contents = true;
@@ -497,7 +557,8 @@ void Placer::evict_everything() {
 // Gives an absent tile a place and its contents. False: no window.
 bool Placer::bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first) {
   if (tile.psum()) {
-    if (!allocate_as_written(tile, writer, Search::kOldest)) {
+    if (!allocate_as_written(tile, writer, Search::kOldest) &&
+        !allocate_as_written(tile, writer, Search::kTightest)) {
       throw_psum(tile, first);
     }
     return true;
@@ -662,66 +723,16 @@ void Placer::throw_psum(const Tile& tile, std::size_t index) const {
   throw error;
 }
 
-// Live bytes per partition at the worst moment, in program order, before anything is spilled.
-void measure_peaks(const Program& program, int core, const Machine& machine, Stream& stream) {
-  struct Life {
-    const Buffer* buffer = nullptr;  // none: not on the chip, or never touched
-    std::size_t first = 0;
-    std::size_t last = 0;
-  };
-  std::vector<Life> lives(program.buffers().size());
-  AccessList list;
-  const auto& instructions = program.instructions(core);
-  for (std::size_t i = 0; i < instructions.size(); ++i) {
-    list.clear();
-    instructions[i]->access(list);
-    for (const Access& access : list) {
-      const Buffer* buffer = access.tensor->buffer().get();
-      if (buffer->on_chip()) {
-        Life& life = lives[buffer->id];
-        life = {buffer, life.buffer == nullptr ? i : life.first, i};
-      }
-    }
-  }
-  std::vector<std::int64_t> sbuf(instructions.size() + 1, 0);
-  std::vector<std::int64_t> psum(instructions.size() + 1, 0);
-  for (const Life& life : lives) {
-    if (life.buffer == nullptr) {
-      continue;
-    }
-    const bool in_psum = life.buffer->space == Space::kPsum;
-    const std::int64_t bank = machine.core.psum.bank_bytes;
-    const std::int64_t bytes = life.buffer->row_bytes;
-    const std::int64_t amount = in_psum ? (bytes + bank - 1) / bank : bytes;
-    std::vector<std::int64_t>& change = in_psum ? psum : sbuf;
-    change[life.first] += amount;
-    change[life.last + 1] -= amount;
-  }
-  std::int64_t sbuf_now = 0;
-  std::int64_t psum_now = 0;
-  for (std::size_t i = 0; i < instructions.size(); ++i) {
-    sbuf_now += sbuf[i];
-    psum_now += psum[i];
-    stream.sbuf_peak_bytes = std::max(stream.sbuf_peak_bytes, sbuf_now);
-    stream.psum_peak_banks = std::max(stream.psum_peak_banks, psum_now);
-  }
-}
-
 }  // namespace
 
 Stream place(const Program& program, int core, const Machine& machine, SpillPolicy spill) {
-  const auto finish = [&](Placer& placer) {
-    Stream stream = placer.take_stream();
-    measure_peaks(program, core, machine, stream);
-    return stream;
-  };
   Placer as_written(program, core, machine);
   if (as_written.place_as_written(false)) {
-    return finish(as_written);
+    return as_written.take_stream();
   }
   Placer tight(program, core, machine);
   if (tight.place_as_written(true)) {
-    return finish(tight);
+    return tight.take_stream();
   }
   if (spill == SpillPolicy::kError) {
     throw Error(ErrorKind::kCapacity, "spill-forbidden",
@@ -733,7 +744,7 @@ Stream place(const Program& program, int core, const Machine& machine, SpillPoli
   }
   Placer spilling(program, core, machine);
   spilling.place_with_spills();
-  return finish(spilling);
+  return spilling.take_stream();
 }
 
 }  // namespace trena

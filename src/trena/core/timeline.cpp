@@ -272,7 +272,10 @@ void Simulation::handle(const Event& event) {
       Item& item = items_[event.id];
       const DmaService service = dma_service(machine_, cost_of(item).dma);
       const double hbm = static_cast<double>(cost_of(item).dma.hbm_read_bytes + cost_of(item).dma.hbm_write_bytes);
-      rings_.push(item.core * kDmaQueues + item.queue - kEngineCount, {event.id, service.busiest_engine_ns, hbm}, now_);
+      const int asked = cost_of(item).dma.priority;
+      const int last_class = static_cast<int>(machine_.core.dma.service_classes) - 1;
+      rings_.push(item.core * kDmaQueues + item.queue - kEngineCount,
+                  {event.id, service.busiest_engine_ns, hbm, asked >= 0 ? asked : last_class}, now_);
       return;
     }
     case EventKind::kDone: {

@@ -13,7 +13,7 @@ class RegisterMove final : public Instruction {
   std::string_view name() const override { return "register_move"; }
   EngineKind engine(const Machine& machine) const override;
   void check(const Machine& machine) const override;
-  void access(AccessList&) const override {}
+  void access(AccessList& list) const override { list.uses_state(HiddenState::kRegisters); }
   void execute(CoreState&) const override {}
   Cost cost(const Machine& machine) const override;
 };
@@ -26,7 +26,10 @@ class RegisterLoad final : public Instruction {
   std::string_view name() const override { return "register_load"; }
   EngineKind engine(const Machine& machine) const override;
   void check(const Machine& machine) const override;
-  void access(AccessList& list) const override { list.read(src_); }
+  void access(AccessList& list) const override {
+    list.read(src_);
+    list.uses_state(HiddenState::kRegisters);
+  }
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
 
@@ -41,7 +44,10 @@ class RegisterStore final : public Instruction {
   std::string_view name() const override { return "register_store"; }
   EngineKind engine(const Machine& machine) const override;
   void check(const Machine& machine) const override;
-  void access(AccessList& list) const override { list.write(dst_); }
+  void access(AccessList& list) const override {
+    list.write(dst_);
+    list.uses_state(HiddenState::kRegisters);
+  }
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
 
