@@ -9,8 +9,8 @@
 namespace trena {
 namespace {
 
-// Who wrote the bytes of one quadrant of partitions last. Quadrants are how tiles share a range of bytes
-// (hw.md §1.5: start partitions are multiples of 32).
+// Who wrote the bytes of one quadrant of partitions last. Quadrants are how tiles share a range of
+// bytes (hw.md §1.5: start partitions are multiples of 32).
 class LastWriters {
  public:
   struct Writer {
@@ -70,10 +70,12 @@ class Memory {
     const Buffer& buffer = *tensor.buffer();
     const Region region = region_of(tensor);
     const std::int64_t base = buffer.address->offset_bytes;
-    const std::int64_t first = (buffer.address->partition + region.row_first) / quadrant_partitions_;
+    const std::int64_t first =
+        (buffer.address->partition + region.row_first) / quadrant_partitions_;
     const std::int64_t last = (buffer.address->partition + region.row_last) / quadrant_partitions_;
     for (std::int64_t quadrant = first; quadrant <= last; ++quadrant) {
-      fn(quadrants_[static_cast<std::size_t>(quadrant)], base + region.byte_first, base + region.byte_last + 1);
+      fn(quadrants_[static_cast<std::size_t>(quadrant)], base + region.byte_first,
+         base + region.byte_last + 1);
     }
   }
 
@@ -85,13 +87,17 @@ class Memory {
 [[noreturn]] void report(const Program& program, const Instruction& reader, const Tensor& tensor,
                          const LastWriters::Writer& writer) {
   const SourceLine other = program.source_line(writer.position);
-  Error error(ErrorKind::kHazard, "address-overlap",
-              {.rule = "tensors whose addresses overlap are not alive at once",
-               .here = fmt::format("{} reads {} at partition {}, byte {}; `{}` was written over it at {}:{}",
-                                   reader.name(), tensor.describe(), tensor.buffer()->address->partition,
-                                   tensor.buffer()->address->offset_bytes, writer.buffer->name, other.file, other.line),
-               .device = "the reader gets the other tensor's values",
-               .fix = "give one of them another address, or finish reading before the other is written"});
+  const std::string& name = writer.buffer->name;
+  Error error(
+      ErrorKind::kHazard, "address-overlap",
+      {.rule = "tensors whose addresses overlap are not alive at once",
+       .here = fmt::format("{} reads {} at partition {}, byte {}; {} was written over it at {}:{}",
+                           reader.name(), tensor.describe(), tensor.buffer()->address->partition,
+                           tensor.buffer()->address->offset_bytes,
+                           name.empty() ? "another tensor" : fmt::format("`{}`", name),
+                           other.file.substr(other.file.rfind('/') + 1), other.line),
+       .device = "the reader gets the other tensor's values",
+       .fix = "give one of them another address, or finish reading before the other is written"});
   error.set_where(program.source_line(reader.position));
   throw error;
 }
@@ -109,21 +115,26 @@ void check_core(const Program& program, int core) {
     instruction->access(list);
     for (const Access& access : list) {
       const Buffer* buffer = access.tensor->buffer().get();
-      if (!buffer->address || access.kind == AccessKind::kWrite || access.kind == AccessKind::kAccumulate) {
+      if (!buffer->address || access.kind == AccessKind::kWrite ||
+          access.kind == AccessKind::kAccumulate) {
         continue;
       }
-      memories.at(buffer->space).for_each_quadrant(*access.tensor, [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-        if (const LastWriters::Writer* foreign = writers.foreign(first, past, buffer)) {
-          report(program, *instruction, *access.tensor, *foreign);
-        }
-      });
+      memories.at(buffer->space)
+          .for_each_quadrant(
+              *access.tensor, [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
+                if (const LastWriters::Writer* foreign = writers.foreign(first, past, buffer)) {
+                  report(program, *instruction, *access.tensor, *foreign);
+                }
+              });
     }
     for (const Access& access : list) {
       const Buffer* buffer = access.tensor->buffer().get();
       if (buffer->address && writes(access.kind)) {
-        memories.at(buffer->space).for_each_quadrant(*access.tensor, [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-          writers.write(first, past, {buffer, instruction->position});
-        });
+        memories.at(buffer->space)
+            .for_each_quadrant(*access.tensor,
+                               [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
+                                 writers.write(first, past, {buffer, instruction->position});
+                               });
       }
     }
   }
