@@ -2,7 +2,8 @@
 
 NB_MODULE(_core, module) {
   namespace bindings = trena::bindings;
-  // The element types and memories registered by Python live as long as the process: that is no leak.
+  // The element types and memories registered by Python live as long as the process: that is no
+  // leak.
   nb::set_leak_warnings(false);
   module.attr("version") = TRENA_VERSION;
   bindings::bind_errors(module);

@@ -1,7 +1,8 @@
-// The small objects that cross the border in both directions: element types, operators, engine choices.
+// The small objects that cross the border in both directions: element types, operators, engine
+// choices.
 //
-// Python holds one instance of each (nl.float32, nl.add, nisa.engine.vector) and registers it here, so that
-// `tensor.dtype is nl.float32` holds and costs one table look-up.
+// Python holds one instance of each (nl.float32, nl.add, nisa.engine.vector) and registers it here,
+// so that `tensor.dtype is nl.float32` holds and costs one table look-up.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ struct DTypeObject {
   DType value = DType::kFloat32;
 };
 
-// nl.add, nl.exp, …: what the vector engines call an ALU operator and the scalar engine a function. A name may
-// be both (nl.square) or neither (nl.divide is composite).
+// nl.add, nl.exp, …: what the vector engines call an ALU operator and the scalar engine a function.
+// A name may be both (nl.square) or neither (nl.divide is composite).
 struct Operator {
   std::string name;
   std::optional<AluOp> alu;

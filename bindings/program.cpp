@@ -1,4 +1,5 @@
-// Program and Run: launching, placing, timing. What Python sees of a Run is plain data (run.h names and units).
+// Program and Run: launching, placing, timing. What Python sees of a Run is plain data (run.h names
+// and units).
 #include <nanobind/ndarray.h>
 
 #include "bindings.h"
@@ -45,9 +46,11 @@ Tensor make_tensor(Program& program, int core, std::string_view space, const DTy
   return program.make_tensor(core, request);
 }
 
-// The caller's bytes, kept alive by the tensor. A read-only array must be copied by the caller first.
+// The caller's bytes, kept alive by the tensor. A read-only array must be copied by the caller
+// first.
 Tensor make_external(Program& program, nb::object array, const DTypeObject& dtype,
-                     const std::vector<std::int64_t>& shape, std::string_view label, std::string_view role) {
+                     const std::vector<std::int64_t>& shape, std::string_view label,
+                     std::string_view role) {
   auto view = std::make_shared<Py_buffer>();
   if (PyObject_GetBuffer(array.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) {
     throw nb::python_error();
@@ -56,8 +59,8 @@ Tensor make_external(Program& program, nb::object array, const DTypeObject& dtyp
     nb::gil_scoped_acquire gil;
     PyBuffer_Release(view.get());
   });
-  Tensor tensor = program.make_external(dtype.value, shape, label, static_cast<std::byte*>(view->buf), owner,
-                                        role_from(role));
+  Tensor tensor = program.make_external(dtype.value, shape, label,
+                                        static_cast<std::byte*>(view->buf), owner, role_from(role));
   if (tensor.buffer()->size_bytes() > view->len) {
     throw Error(ErrorKind::kUsage, "external-size",
                 {.rule = "an argument's bytes hold its shape",
@@ -71,25 +74,36 @@ Tensor make_external(Program& program, nb::object array, const DTypeObject& dtyp
 
 void bind_program(nb::module_& module) {
   nb::class_<Program>(module, "Program")
-      .def("__init__", [](Program* self, const Machine& machine, int cores, bool values) {
-        new (self) Program(machine, cores, ProgramOptions{values});
-      }, "machine"_a, "cores"_a = 1, "values"_a = true)
+      .def(
+          "__init__",
+          [](Program* self, const Machine& machine, int cores, bool values) {
+            new (self) Program(machine, cores, ProgramOptions{values});
+          },
+          "machine"_a, "cores"_a = 1, "values"_a = true)
       .def_prop_ro("machine", &Program::machine, nb::rv_policy::reference_internal)
       .def_prop_ro("core_count", &Program::core_count)
       .def_prop_ro("instruction_count", &Program::instruction_count)
-      .def("tensor", make_tensor, "core"_a, "space"_a, "dtype"_a, "shape"_a, "name"_a = "", "address"_a = nb::none(),
-           "role"_a = "local")
-      .def("external", make_external, "array"_a, "dtype"_a, "shape"_a, "name"_a = "", "role"_a = "input")
-      .def("begin", [](Program& self, int core, Baton* baton, int member) {
-        set_current_tracer({&self, core, baton, member < 0 ? core : member});
-      }, "core"_a = 0, "baton"_a.none() = nb::none(), "member"_a = -1)
-      .def("finish", [](const Program& self, std::string_view schedule, std::string_view spill) {
-        RunOptions options;
-        options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
-        options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
-        check_program(self);
-        return run_program(self, options);
-      }, "schedule"_a = "list", "spill"_a = "auto")
+      .def("tensor", make_tensor, "core"_a, "space"_a, "dtype"_a, "shape"_a, "name"_a = "",
+           "address"_a = nb::none(), "role"_a = "local")
+      .def("external", make_external, "array"_a, "dtype"_a, "shape"_a, "name"_a = "",
+           "role"_a = "input")
+      .def(
+          "begin",
+          [](Program& self, int core, Baton* baton, int member) {
+            set_current_tracer({&self, core, baton, member < 0 ? core : member});
+          },
+          "core"_a = 0, "baton"_a.none() = nb::none(), "member"_a = -1)
+      .def(
+          "finish",
+          [](const Program& self, std::string_view schedule, std::string_view spill) {
+            RunOptions options;
+            options.schedule =
+                schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
+            options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
+            check_program(self);
+            return run_program(self, options);
+          },
+          "schedule"_a = "list", "spill"_a = "auto")
       .def("end", [](Program&) { set_current_tracer({}); });
   module.def("hold_position", hold_position, "file"_a, "line"_a);
 }

@@ -23,7 +23,8 @@ def _common_options() -> argparse.ArgumentParser:
     group = common.add_argument_group("machine and clock")
     group.add_argument("--target", metavar="NAME", help="trn1, inf2, trn2 or trn3 (default: the script's, then trn3)")
     group.add_argument("--machine", metavar="FILE", help="a hardware file of your own")
-    group.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="change one figure of the machine")
+    group.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
+                       help="change one figure of the machine")
     group.add_argument("--lnc", type=int, choices=(1, 2), help="physical cores per logical core")
     group.add_argument("--time-only", action="store_true", help="no values, only time")
     group.add_argument("--values", choices=("program-order", "hardware-order"), default="program-order",
@@ -102,7 +103,8 @@ def _prepare(arguments) -> None:
     if installed:
         imports.inherit(os.environ)
     if not installed or mode != "auto":
-        _note(arguments, f"trena: `import nki` finds {'Trena' if installed else 'the vendor'} ({imports.decide(mode)[1]})")
+        who, why = "Trena" if installed else "the vendor", imports.decide(mode)[1]
+        _note(arguments, f"trena: `import nki` finds {who} ({why})")
 
 
 def _note(arguments, text: str) -> None:
@@ -247,7 +249,8 @@ def _machine(arguments) -> int:
     if not arguments.name:
         for path in _hardware_files():
             machine = launch._machine(path, ())
-            print(f"{machine.name:<8} {os.path.basename(path):<18} generation {machine.generation}  hash {_hash(machine)}")
+            file = os.path.basename(path)
+            print(f"{machine.name:<8} {file:<18} generation {machine.generation}  hash {_hash(machine)}")
         return 0
     machine = launch._machine(launch._GENERATIONS.get(arguments.name, arguments.name), tuple(arguments.set))
     rows = [row for row in machine.describe() if not arguments.grep or arguments.grep in row[0]]
@@ -370,7 +373,8 @@ def main(argv: list[str] | None = None) -> int:
         return _COMMANDS[arguments.command](arguments)
     except errors.Error as error:
         print(f"trena: {error}", file=sys.stderr)
-        return errors.EXIT_USAGE if isinstance(error, (errors.MachineError, errors.UsageError)) else errors.exit_code(error)
+        usage = isinstance(error, (errors.MachineError, errors.UsageError))
+        return errors.EXIT_USAGE if usage else errors.exit_code(error)
     except BrokenPipeError:
         sys.stderr.close()
         return 0

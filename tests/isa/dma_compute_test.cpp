@@ -25,8 +25,8 @@ Tensor index_of(Bench& bench, std::vector<std::uint32_t> values) {
 
 TEST(DmaCompute, AddsInFloat32AndRoundsOnce) {
   Bench bench("trn2");
-  // bfloat16 has steps of 2 from 256 on: 256 + 1 is a tie that rounds back to 256, so rounding after each
-  // addition would give 256.
+  // bfloat16 has steps of 2 from 256 on: 256 + 1 is a tie that rounds back to 256, so rounding
+  // after each addition would give 256.
   const Tensor a = bench.hbm<std::uint16_t>(DType::kBfloat16, {1}, {0x4380});  // 256
   const Tensor b = bench.hbm<std::uint16_t>(DType::kBfloat16, {1}, {0x3f80});  // 1
   const Tensor c = bench.hbm<std::int32_t>(DType::kInt32, {1}, {1});

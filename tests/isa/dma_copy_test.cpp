@@ -61,7 +61,8 @@ TEST(DmaCopy, StagesShapesThatDoNotDivide) {
 TEST(DmaCopy, ReadsEverythingBeforeItWritesWhenTheTwoOverlap) {
   Bench bench("trn2");
   const Tensor data = bench.hbm<float>(DType::kFloat32, {4, 2}, counting(8));
-  copy(bench, view(data, {{3, 2}, {1, 1}}, 2), view(data, {{3, 2}, {1, 1}}));  // first column, one row down
+  copy(bench, view(data, {{3, 2}, {1, 1}}, 2),
+       view(data, {{3, 2}, {1, 1}}));  // first column, one row down
   EXPECT_EQ(values_of<float>(data), (std::vector<float>{0, 1, 0, 3, 2, 5, 4, 7}));
 }
 

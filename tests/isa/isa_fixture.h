@@ -50,7 +50,8 @@ class Bench {
   const Machine& machine() const { return program_.machine(); }
 
   Tensor make(const Shape& shape, DType dtype = DType::kFloat32, Space space = Space::kSbuf) {
-    return program_.make_tensor(0, {.space = space, .dtype = dtype, .shape = shape, .name = "t", .address = {}});
+    return program_.make_tensor(
+        0, {.space = space, .dtype = dtype, .shape = shape, .name = "t", .address = {}});
   }
   Tensor psum(const Shape& shape, DType dtype = DType::kFloat32) {
     return make(shape, dtype, Space::kPsum);

@@ -42,7 +42,8 @@ def launch(case, target):
             tile = nl.ndarray(spec["shape"], dtype=dtype, buffer=getattr(nl, spec.get("memory", "sbuf")))
             tensors[name] = tile
             if "values" in spec:
-                staging = tile if spec.get("memory", "sbuf") == "sbuf" else nl.ndarray(spec["shape"], dtype=dtype, buffer=nl.sbuf)
+                staging = tile if spec.get("memory", "sbuf") == "sbuf" else nl.ndarray(spec["shape"], dtype=dtype,
+                                                                                       buffer=nl.sbuf)
                 nisa.dma_copy(dst=staging, src=nl.shared_constant(filled(spec).astype(host_type(spec["dtype"]))))
                 if staging is not tile:
                     nisa.tensor_copy(dst=tile, src=staging)
@@ -89,7 +90,8 @@ def test_case(case, target):
     run = launch(case, target)
     outputs = run.outputs if isinstance(run.outputs, (tuple, list)) else (run.outputs,)
     for name, found in zip(sorted(case.get("values", {})), outputs):
-        np.testing.assert_array_equal(np.asarray(found).astype(np.float64).ravel(), np.array(case["values"][name]).ravel())
+        np.testing.assert_array_equal(np.asarray(found).astype(np.float64).ravel(),
+                                      np.array(case["values"][name]).ravel())
     instruction = case["call"].split("(")[0].removeprefix("nisa.")
     engine, time_ns = event_of(run, instruction)
     assert engine == case.get("engine", engine)

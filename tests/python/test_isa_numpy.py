@@ -63,7 +63,8 @@ seeds = st.integers(0, 1000)
 @given(tiles, dtypes, dtypes, dtypes, st.sampled_from(["add", "subtract", "multiply", "maximum", "minimum"]), seeds)
 def test_tensor_tensor(shape, left, right, result, name, seed):
     a, b = numbers(seed, shape, left), numbers(seed + 1, shape, right)
-    found = run(lambda dst, x, y: nisa.tensor_tensor(dst=dst, data1=x, data2=y, op=getattr(nl, name), engine=nisa.engine.vector),
+    found = run(lambda dst, x, y: nisa.tensor_tensor(dst=dst, data1=x, data2=y, op=getattr(nl, name),
+                                                     engine=nisa.engine.vector),
                 a, b, out=(shape, result))
     expected = getattr(np, name)(a.astype(np.float32), b.astype(np.float32))
     np.testing.assert_array_equal(found, cast(expected, result))
@@ -133,7 +134,8 @@ def test_softmax_in_five_instructions(columns, seed):
 def test_scan_is_a_linear_recurrence(columns, seed):
     decay = np.random.default_rng(seed).uniform(0, 1, (16, columns)).astype(np.float32)
     value = numbers(seed, (16, columns), "float32")
-    found = run(lambda dst, a, b: nisa.tensor_tensor_scan(dst=dst, data0=a, data1=b, initial=0.0, op0=nl.multiply, op1=nl.add),
+    found = run(lambda dst, a, b: nisa.tensor_tensor_scan(dst=dst, data0=a, data1=b, initial=0.0, op0=nl.multiply,
+                                                          op1=nl.add),
                 decay, value, out=(decay.shape, "float32"))
     state, expected = np.zeros(16, np.float32), np.empty_like(value)
     for i in range(columns):
@@ -162,11 +164,13 @@ def test_stream_shuffle(mask, partitions):
        st.sampled_from(["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]))
 def test_affine_select(step, multiplier, offset, name):
     data = numbers(1, (32, 24), "bfloat16")
-    found = run(lambda dst, x: nisa.affine_select(dst=dst, pattern=[[step, 24]], channel_multiplier=multiplier, on_true_tile=x,
+    found = run(lambda dst, x: nisa.affine_select(dst=dst, pattern=[[step, 24]], channel_multiplier=multiplier,
+                                                  on_true_tile=x,
                                                   on_false_value=-1.5, cmp_op=getattr(nl, name), offset=offset),
                 data, out=(data.shape, "float32"))
     value = offset + multiplier * np.arange(32)[:, None] + step * np.arange(24)[None, :]
-    np.testing.assert_array_equal(found, np.where(getattr(np, name)(value, 0), data.astype(np.float32), np.float32(-1.5)))
+    np.testing.assert_array_equal(found, np.where(getattr(np, name)(value, 0), data.astype(np.float32),
+                                                  np.float32(-1.5)))
 
 
 def test_top_k_in_three_instructions():

@@ -29,7 +29,8 @@ def apply(function, *arrays):
 
 
 @pytest.mark.parametrize("name, expected", [
-    ("add", X + Y), ("subtract", X - Y), ("multiply", X * Y), ("maximum", np.maximum(X, Y)), ("minimum", np.minimum(X, Y)),
+    ("add", X + Y), ("subtract", X - Y), ("multiply", X * Y), ("maximum", np.maximum(X, Y)),
+    ("minimum", np.minimum(X, Y)),
     ("equal", (X == Y) * 1.0), ("less", (X < Y) * 1.0), ("greater_equal", (X >= Y) * 1.0),
     ("logical_and", np.ones_like(X)), ("logical_xor", np.zeros_like(X)),
 ])
@@ -62,7 +63,8 @@ def test_unary_functions(name, expected):
 
 
 @pytest.mark.parametrize("name, expected", [
-    ("log", np.log(X)), ("sqrt", np.sqrt(X)), ("rsqrt", 1 / np.sqrt(X)), ("reciprocal", 1 / X), ("softplus", np.log1p(np.exp(X))),
+    ("log", np.log(X)), ("sqrt", np.sqrt(X)), ("rsqrt", 1 / np.sqrt(X)), ("reciprocal", 1 / X),
+    ("softplus", np.log1p(np.exp(X))),
     ("arctan", np.arctan(X)),
 ])
 def test_functions_of_positive_numbers(name, expected):
@@ -96,7 +98,8 @@ def test_softmax_and_rms_norm():
     np.testing.assert_allclose(apply(lambda t: nl.softmax(t, axis=1), SIGNED), powers / powers.sum(1, keepdims=True),
                                rtol=1e-4, atol=1e-6)
     normal = SIGNED / np.sqrt((SIGNED**2).mean(1, keepdims=True) + 1e-6) * Y
-    np.testing.assert_allclose(apply(lambda t, w: nl.rms_norm(t, w, axis=1, n=32), SIGNED, Y), normal, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(apply(lambda t, w: nl.rms_norm(t, w, axis=1, n=32), SIGNED, Y), normal, rtol=1e-4,
+                               atol=1e-5)
 
 
 def test_where():
@@ -107,15 +110,19 @@ def test_where():
 
 def test_broadcast_to():
     column = X[:, :1].copy()
-    np.testing.assert_array_equal(apply(lambda t: nl.broadcast_to(t, (128, 32)), column), np.broadcast_to(column, (128, 32)))
+    np.testing.assert_array_equal(apply(lambda t: nl.broadcast_to(t, (128, 32)), column),
+                                  np.broadcast_to(column, (128, 32)))
     row = X[:1].copy()
-    np.testing.assert_allclose(apply(lambda t: nl.broadcast_to(t, (64, 32)), row), np.broadcast_to(row, (64, 32)), rtol=1e-6)
+    np.testing.assert_allclose(apply(lambda t: nl.broadcast_to(t, (64, 32)), row), np.broadcast_to(row, (64, 32)),
+                               rtol=1e-6)
 
 
 def test_matmul_and_transpose():
-    a, b = GENERATOR.standard_normal((64, 128)).astype(np.float32), GENERATOR.standard_normal((128, 96)).astype(np.float32)
+    a = GENERATOR.standard_normal((64, 128)).astype(np.float32)
+    b = GENERATOR.standard_normal((128, 96)).astype(np.float32)
     np.testing.assert_allclose(apply(nl.matmul, a, b), a @ b, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(apply(lambda x, y: nl.matmul(x, y, transpose_x=True), a.T.copy(), b), a @ b, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(apply(lambda x, y: nl.matmul(x, y, transpose_x=True), a.T.copy(), b), a @ b, rtol=1e-4,
+                               atol=1e-4)
     np.testing.assert_array_equal(apply(nl.transpose, a), a.T)
 
 
@@ -145,7 +152,8 @@ def test_constants(tmp_path):
         return out
 
     np.testing.assert_array_equal(nki.simulate(kernel)(X), np.concatenate([table, 2 * table]))
-    np.testing.assert_array_equal(apply(lambda t: nl.shared_identity_matrix(16, nl.float32), X), np.eye(16, dtype=np.float32))
+    np.testing.assert_array_equal(apply(lambda t: nl.shared_identity_matrix(16, nl.float32), X),
+                                  np.eye(16, dtype=np.float32))
 
 
 def test_registers_steer_python(capsys):

@@ -53,7 +53,8 @@ def test_decorator_keeps_the_function():
 
 
 @pytest.mark.parametrize("decorate", [
-    nki.jit, nki.jit(), nki.jit(platform_target="trn2"), nki.jit(mode="trace", debug_kernel=True, experimental_flags=""),
+    nki.jit, nki.jit(), nki.jit(platform_target="trn2"),
+    nki.jit(mode="trace", debug_kernel=True, experimental_flags=""),
 ])
 def test_forms_of_the_decorator(decorate, pair):
     np.testing.assert_array_equal(decorate(add_kernel.func)(*pair), pair[0] + pair[1])

@@ -205,7 +205,8 @@ def test_allocation_by_a_function():
     allocator = ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,))
     assert [allocator.address((block,), (128, 512), 2) for block in range(4)] == [(0, 0), (0, 1024)] * 2
     banks = ncc.psum.mod_alloc(base_bank=1, num_bank_tiles=(3,))
-    assert [banks.address((block,), (128, 512), 4) for block in range(4)] == [(0, 2048), (0, 4096), (0, 6144), (0, 2048)]
+    places = [banks.address((block,), (128, 512), 4) for block in range(4)]
+    assert places == [(0, 2048), (0, 4096), (0, 6144), (0, 2048)]
     custom = ncc.sbuf.alloc(lambda block, partitions, size: (0, 64 + block[0] * size))
     assert custom.address((3,), (128, 4), 4) == (0, 64 + 3 * 16)
 

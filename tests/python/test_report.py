@@ -124,7 +124,8 @@ def test_bars_adapt_to_the_width(width):
 
 
 @pytest.mark.parametrize("part,expected", [
-    (0.0, "········"), (1.0, "████████"), (0.5, "████····"), (0.0001, "▏·······"), (0.1875, "█▌······"), (1.2, "████████"),
+    (0.0, "········"), (1.0, "████████"), (0.5, "████····"), (0.0001, "▏·······"), (0.1875, "█▌······"),
+    (1.2, "████████"),
 ])
 def test_bar(part, expected):
     assert terminal.bar(part, 8) == expected

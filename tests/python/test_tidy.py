@@ -155,3 +155,61 @@ def test_library_neither_prints_nor_aborts_nor_reads_the_environment():
 def test_headers_are_included_once():
     assert not [relative(path) for path in files("src/trena", "bindings", endings=(".h",))
                 if "#pragma once" not in read(path) and "foreach_target" not in read(path)]
+
+
+# ---- Every file --------------------------------------------------------------------------------------
+
+
+def sources():
+    """What the repository holds: no build folders, no results of runs."""
+    skipped = {".git", ".venv", "build", "__pycache__", ".pytest_cache", ".hypothesis"}
+    for directory, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in skipped and not name.endswith(".egg-info")]
+        for name in sorted(names):
+            if name.endswith(TEXT) or name in NAMES:
+                yield os.path.join(directory, name)
+
+
+NAMES = {"Makefile", "NOTICE", "run", ".clang-format", ".clang-tidy", ".gitignore"}
+TEXT = (".cpp", ".h", ".py", ".md", ".toml", ".csv", ".json", ".cmake", ".sh", ".txt", ".yml", ".yaml")
+
+
+def lines_that_match(pattern, skip=()):
+    expression = re.compile(pattern)
+    return [f"{relative(path)}:{number}: {line.strip()}" for path in sources() if relative(path) not in skip
+            for number, line in enumerate(read(path).splitlines(), 1) if expression.search(line)]
+
+
+THIS_FILE = os.path.join("tests", "python", "test_tidy.py")  # it names what it forbids
+
+
+def test_no_file_knows_the_machine_it_was_written_on():
+    assert not lines_that_match(r"(?<![\w.$)}/])/(work|root|home)/", skip=(THIS_FILE,))
+
+
+def test_only_upstream_hosts_are_fetched_from():
+    """Packages come from what pip and the system are set up with; sources from each library's own repository."""
+    fetched = set(re.findall(r"https?://[^\s)\"'>]+", read(os.path.join(ROOT, "cmake", "dependencies.cmake"))))
+    assert all(re.fullmatch(r"https://github\.com/[\w-]+/[\w-]+", address) for address in fetched)
+    elsewhere = r"index-url|find-links|https?://\S*(pypi|simple/|mirror|artifactory|proxy)"
+    assert not lines_that_match(elsewhere, skip=(THIS_FILE,))
+
+
+def test_the_project_speaks_of_itself_alone():
+    authors = r"(?i)\b((sub)?-?agents?|chatbots?|copilot|claude|chatgpt|co-authored-by)\b"
+    turns = r"(?i)\b(this|another|a previous|an earlier|the next) (session|helper)\b"
+    assert not lines_that_match(authors, skip=(THIS_FILE,)) + lines_that_match(turns, skip=(THIS_FILE,))
+
+
+@pytest.mark.parametrize("endings, longest", [((".py",), 120), ((".cpp", ".h"), 100)])
+def test_lines_fit(endings, longest):
+    """clang-format leaves a C++ line longer only where it cannot break it: a literal, a word of a comment."""
+    wrong = [f"{relative(path)}:{number}" for path in sources() if path.endswith(endings)
+             for number, line in enumerate(read(path).splitlines(), 1)
+             if len(line) > longest and not (longest == 100 and re.search(r'R"\(|#include|NOLINT', line))]
+    assert not wrong, wrong
+
+
+def test_lines_end_cleanly():
+    assert not lines_that_match(r"[ \t]+$")
+    assert not [relative(path) for path in sources() if not read(path).endswith("\n") and os.path.getsize(path)]

@@ -13,7 +13,8 @@ from trena import _core, dtypes, errors
 
 
 def tensor(array, space="hbm", pitch_bytes=0, origin_bytes=0):
-    return _core.tensor_from_bytes(np.ascontiguousarray(array), array.dtype, array.shape, space, pitch_bytes, origin_bytes)
+    return _core.tensor_from_bytes(np.ascontiguousarray(array), array.dtype, array.shape, space, pitch_bytes,
+                                   origin_bytes)
 
 
 def array(view):

@@ -1,7 +1,7 @@
 """How far the clock is from measurements: published rows beside what Trena predicts for kernels of the same shape.
 
-The rows (figures with their sources) are in rows.csv; nothing here or in the kernels is adjusted per row. A row's bar is
-a largest error in percent or percentage points, or `order`: the stages of one kernel on one target rank as measured.
+The rows (figures with their sources) are in rows.csv; nothing here or in the kernels is adjusted per row. A row's bar
+is a largest error in percent or percentage points, or `order`: the stages of one kernel on one target rank as measured.
 """
 
 from __future__ import annotations
@@ -160,8 +160,9 @@ def _print_table(results: list[Result]) -> None:
         table.add_column(heading, justify=justify, no_wrap=True)
     for r in results:
         bar = r.row.bar if r.row.bar == "order" else f"±{r.row.bar}"
-        table.add_row(r.row.id, r.row.target, r.row.kernel, r.row.metric, f"{r.row.published:.3f}", f"{r.predicted:.3f}",
-                      r.row.unit, f"{r.error:+.1f} {r.error_unit}", bar, "ok" if r.within_bar else "MISSED", r.evidence)
+        table.add_row(r.row.id, r.row.target, r.row.kernel, r.row.metric, f"{r.row.published:.3f}",
+                      f"{r.predicted:.3f}", r.row.unit, f"{r.error:+.1f} {r.error_unit}", bar,
+                      "ok" if r.within_bar else "MISSED", r.evidence)
     console = Console(width=max(150, Console().width))
     console.print(table)
     for target in sorted({r.row.target for r in results}):

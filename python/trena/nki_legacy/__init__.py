@@ -4,5 +4,6 @@ from trena.nki_legacy import compiler, isa, language, typing
 from trena.nki_legacy.kernel import baremetal, benchmark, jit, profile, simulate_kernel, trace
 from trena.nki_legacy.tile import Tile as tensor
 
-__all__ = ["baremetal", "benchmark", "compiler", "isa", "jit", "language", "profile", "simulate_kernel", "tensor", "trace",
+__all__ = ["baremetal", "benchmark", "compiler", "isa", "jit", "language", "profile", "simulate_kernel", "tensor",
+           "trace",
            "typing"]

@@ -67,7 +67,8 @@ class _Psum:
 
         return Allocator(MemoryRegion.psum, place)
 
-    def mod_alloc(self, *, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), num_par_tiles=(), num_free_tiles=()):
+    def mod_alloc(self, *, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), num_par_tiles=(),
+                  num_free_tiles=()):
         """Blocks share num_bank_tiles banks."""
 
         def place(block, partitions, free_bytes):

@@ -57,7 +57,7 @@ par_dim = _ParDim
 
 
 def ndarray(shape, dtype, *, buffer=None, name="", **ignored):
-    """A new tensor, unwritten. Dimensions before nl.par_dim count blocks; without it dimension 0 is the partition axis."""
+    """A new tensor, unwritten. Dimensions before nl.par_dim count blocks; without it dimension 0 is the partitions."""
     allocator = buffer if isinstance(buffer, _Allocator) else None
     space, role = _PLACES[allocator.region if allocator else buffer or sbuf]
     sizes = tuple(int(n) for n in shape)
@@ -172,7 +172,8 @@ def load_transpose2d(src, *, mask=None, dtype=None, **ignored):
     """A tile with the transpose of a 2-D HBM tensor."""
     source = src.resolve(_limits_of(mask, src.shape))
     rows, columns = source.shape
-    return _PendingTile((columns, rows), dtype or src.nki_dtype, lambda dst: _isa.dma_transpose(dst=dst, src=source), ("sbuf",))
+    return _PendingTile((columns, rows), dtype or src.nki_dtype, lambda dst: _isa.dma_transpose(dst=dst, src=source),
+                        ("sbuf",))
 
 
 def atomic_rmw(dst, value, op, *, mask=None, **ignored):
@@ -268,7 +269,8 @@ def elementwise(op, x, y, dtype=None, mask=None, engine=_isa.unknown_engine):
         staged = _new_tensor(right.shape, right.dtype)
         _isa.tensor_copy(dst=staged, src=right)
         right = staged
-    return _PendingTile(shape, dtype, lambda dst: _isa.tensor_tensor(dst=dst, data1=left, data2=right, op=op, engine=engine),
+    return _PendingTile(shape, dtype, lambda dst: _isa.tensor_tensor(dst=dst, data1=left, data2=right, op=op,
+                                                                     engine=engine),
                         limits=limits)
 
 
@@ -338,7 +340,8 @@ for _name in _operators._BINARY:
     globals()[_name] = _Function(_name, _call, _TABLE[_name].__doc__)
 for _name in _operators._UNARY:
     globals()[_name] = _Function(_name, _unary(_name), _TABLE[_name].__doc__)
-for _name in ("divide", "reciprocal", "negative", "abs", "invert", "logical_not", "floor", "ceil", "trunc", "mod", "fmod",
+for _name in ("divide", "reciprocal", "negative", "abs", "invert", "logical_not", "floor", "ceil", "trunc", "mod",
+              "fmod",
               "sin", "cos", "tan"):
     globals()[_name] = _Function(_name, _composed(_name), _TABLE[_name].__doc__)
 
@@ -364,7 +367,8 @@ def _reducing(name, operator_name):
     return function
 
 
-for _name, _operator in (("sum", "add"), ("max", "maximum"), ("min", "minimum"), ("prod", "multiply"), ("all", "logical_and")):
+for _name, _operator in (("sum", "add"), ("max", "maximum"), ("min", "minimum"), ("prod", "multiply"),
+                         ("all", "logical_and")):
     globals()[_name] = _reducing(_name, _operator)
 
 
@@ -390,7 +394,8 @@ def softmax(x, axis, *, dtype=None, compute_dtype=None, mask=None, **ignored):
 def rms_norm(x, w, axis, n, epsilon=1e-06, *, dtype=None, compute_dtype=None, mask=None, **ignored):
     """x / sqrt(sum(x²) / n + epsilon) * w."""
     limits = _limits_of(mask, x.shape)
-    return _Tile(_current.rms_norm(x.resolve(limits), _spread(w, x.shape, limits), _axes(axis), n, epsilon, dtype, compute_dtype))
+    return _Tile(_current.rms_norm(x.resolve(limits), _spread(w, x.shape, limits), _axes(axis), n, epsilon, dtype,
+                                   compute_dtype))
 
 
 def where(condition, x, y, *, dtype=None, mask=None, **ignored):
@@ -447,7 +452,8 @@ def _transposed(x):
 def gather_flattened(data, indices, *, mask=None, dtype=None, **ignored):
     """dst[p, i] = data[p, indices[p, i]]."""
     source, rows = data.resolve(), indices.resolve()
-    return _PendingTile(indices.shape, dtype or data.nki_dtype, lambda dst: _isa.nc_n_gather(dst=dst, data=source, indices=rows))
+    return _PendingTile(indices.shape, dtype or data.nki_dtype,
+                        lambda dst: _isa.nc_n_gather(dst=dst, data=source, indices=rows))
 
 
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **ignored):

@@ -206,7 +206,8 @@ for _python, _name in {
 }.items():
     setattr(Tile, f"__{_python}__", _operator_method(_name))
     setattr(Tile, f"__r{_python}__", _operator_method(_name, reflected=True))
-for _python, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "matmul": "matmul"}.items():
+for _python, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+                       "matmul": "matmul"}.items():
     setattr(Tile, f"__{_python}__", _operator_method(_name))
 Tile.__neg__ = lambda self: _operator_method("multiply")(self, -1.0)
 Tile.__invert__ = lambda self: __import__("trena.nki_legacy.language", fromlist=["invert"]).invert(self)

@@ -76,7 +76,8 @@ void DmaRings::share() {
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const Queue& queue = queues_[q];
     if (!queue.waiting.empty() && queue.rate > 0) {
-      const Ticks done = now_ + static_cast<Ticks>(std::llround(queue.remaining_ns / queue.rate * kTicksPerNs));
+      const Ticks done =
+          now_ + static_cast<Ticks>(std::llround(queue.remaining_ns / queue.rate * kTicksPerNs));
       if (!next_ || done < next_->time) {
         next_ = Step{done, static_cast<int>(q)};
       }
@@ -112,7 +113,8 @@ DmaService dma_service(const Machine& machine, const DmaWork& work) {
   const double packet_ns = dma.packet_time_ns(work.descriptor_bytes) * work.slowdown;
   const std::int64_t engines = std::clamp<std::int64_t>(work.engines, 1, dma.engines);
   const std::int64_t busiest = (work.descriptors + engines - 1) / engines;
-  return {static_cast<double>(busiest) * packet_ns, static_cast<double>(work.descriptors) * packet_ns};
+  return {static_cast<double>(busiest) * packet_ns,
+          static_cast<double>(work.descriptors) * packet_ns};
 }
 
 }  // namespace trena

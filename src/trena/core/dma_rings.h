@@ -1,9 +1,9 @@
-// The DMA engines and HBM in time: queues of transfers whose heads share the engines of their core and the
-// bandwidth of their HBM stack (hw.md §1.7, §2.7).
+// The DMA engines and HBM in time: queues of transfers whose heads share the engines of their core
+// and the bandwidth of their HBM stack (hw.md §1.7, §2.7).
 //
-// A queue is FIFO. The heads of a core's queues take turns packet by packet on its engines, which is modelled as an
-// equal share, of those in the first service class if
-// there are classes (hw.md §1.7); then no core draws more than Hbm::core_gbs and no stack more than Hbm::stack_gbs.
+// A queue is FIFO. The heads of a core's queues take turns packet by packet on its engines, which
+// is modelled as an equal share, of those in the first service class if there are classes (hw.md
+// §1.7); then no core draws more than Hbm::core_gbs and no stack more than Hbm::stack_gbs.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,8 @@ class DmaRings {
   std::optional<Step> next_;
 };
 
-// Packet time of the busiest engine (Dma::packet_time_ns), slowdown included; and of all engines together.
+// Packet time of the busiest engine (Dma::packet_time_ns), slowdown included; and of all engines
+// together.
 struct DmaService {
   double busiest_engine_ns = 0;
   double all_engines_ns = 0;

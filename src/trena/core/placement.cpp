@@ -275,7 +275,8 @@ void Placer::note_loads(std::int32_t id) {
   Tile& tile = tiles_[static_cast<std::size_t>(id)];
   std::vector<Region> parts;
   std::int64_t filled = 0;
-  while (filled < tile.buffer->size_bytes() && parts.size() < std::min(tile.uses.size(), kMostParts)) {
+  while (filled < tile.buffer->size_bytes() &&
+         parts.size() < std::min(tile.uses.size(), kMostParts)) {
     const std::size_t index = tile.uses[parts.size()];
     if (!repeatable_load(index, id)) {
       return;

@@ -67,11 +67,12 @@ void check_core_count(const Machine& machine, int core_count) {
   if (std::find(sizes.begin(), sizes.end(), core_count) != sizes.end()) {
     return;
   }
-  throw Error(ErrorKind::kIllegal, "lnc-size",
-              {.rule = "a kernel runs on as many physical cores as the chip joins into a logical one",
-               .here = fmt::format("kernel[{}] on {}", core_count, machine.chip.name),
-               .limit = fmt::format("{}", fmt::join(sizes, " or ")),
-               .fix = "launch kernel[1], or choose another target"});
+  throw Error(
+      ErrorKind::kIllegal, "lnc-size",
+      {.rule = "a kernel runs on as many physical cores as the chip joins into a logical one",
+       .here = fmt::format("kernel[{}] on {}", core_count, machine.chip.name),
+       .limit = fmt::format("{}", fmt::join(sizes, " or ")),
+       .fix = "launch kernel[1], or choose another target"});
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ struct RunOptions {
   SpillPolicy spill = SpillPolicy::kAuto;
 };
 
-// Rows of a timeline, per core: five engines, then DMA queues for loads, stores and spill moves, then one per engine
-// that the kernel asked to trigger DMAs.
+// Rows of a timeline, per core: five engines, then DMA queues for loads, stores and spill moves,
+// then one per engine that the kernel asked to trigger DMAs.
 constexpr int kQueuesPerCore = 2 * kEngineCount + 3;
-std::string queue_name(int queue);  // "tensor" …, "dma.load", "dma.store", "dma.spill", "dma.sync" …
+std::string queue_name(
+    int queue);  // "tensor" …, "dma.load", "dma.store", "dma.spill", "dma.sync" …
 constexpr int kNoCause = -1;
 
 // One instruction in time. Times are ticks from the start of the data flow.

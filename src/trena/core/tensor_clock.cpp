@@ -15,7 +15,8 @@ Ticks scaled(Ticks time, double factor) {
 TensorClock::TensorClock(const Machine& machine) {
   const TensorEngine& engine = machine.core.tensor;
   const TensorThrottle& throttle = engine.throttle;
-  latency_ = machine.ticks(EngineKind::kTensor, engine.matmul_fixed_cycles + engine.matmul_throttled_cycles);
+  latency_ = machine.ticks(EngineKind::kTensor,
+                           engine.matmul_fixed_cycles + engine.matmul_throttled_cycles);
   group_overhead_ = machine.ticks(EngineKind::kTensor, engine.group_overhead_cycles);
   ramp_ = throttle.ramp;
   floor_ = ramp_ ? throttle.floor : 1.0;
@@ -34,8 +35,8 @@ double TensorClock::last_in_window() const {
   return static_cast<double>(std::max<Ticks>(0, to - from)) * last_area_;
 }
 
-// Rolls the utilisation windows forward to `time`: a window above the threshold earns full rate for the next one,
-// any other falls back to the floor (hw.md §1.8; "under 50 %" includes exactly 50 %).
+// Rolls the utilisation windows forward to `time`: a window above the threshold earns full rate for
+// the next one, any other falls back to the floor (hw.md §1.8; "under 50 %" includes exactly 50 %).
 double TensorClock::rate_at(Ticks time) {
   if (!ramp_) {
     return 1.0;
@@ -53,7 +54,8 @@ double TensorClock::rate_at(Ticks time) {
   return rate_;
 }
 
-// A product may reach into later windows, which then count their own share; the next one starts behind it.
+// A product may reach into later windows, which then count their own share; the next one starts
+// behind it.
 void TensorClock::account(Ticks from, Ticks to, double area) {
   if (!ramp_) {
     return;
@@ -64,7 +66,8 @@ void TensorClock::account(Ticks from, Ticks to, double area) {
   window_active_ += last_in_window();
 }
 
-// A leaky bucket: dense work runs at full rate until the excess over the sustained level fills the window.
+// A leaky bucket: dense work runs at full rate until the excess over the sustained level fills the
+// window.
 Ticks TensorClock::stretch_sustained(Ticks service, Ticks start) {
   if (sustained_level_ >= 1.0) {
     return service;
@@ -86,7 +89,8 @@ TensorClock::Product TensorClock::run(const TensorWork& work, Ticks start) {
   // Back to back, the weights were loaded behind the product before.
   const bool hidden = ever_ran_ && start <= free_at_;
   const Ticks first = start + (hidden ? 0 : load);
-  Ticks streaming = pass * (work.passes - 1) + (hidden ? pass : scaled(work.multiply_moving, 1.0 / rate));
+  Ticks streaming =
+      pass * (work.passes - 1) + (hidden ? pass : scaled(work.multiply_moving, 1.0 / rate));
   streaming = stretch_sustained(streaming, start);
   account(start, first + streaming, work.active_area);
   free_at_ = first + streaming + group_overhead_;

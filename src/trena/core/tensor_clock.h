@@ -1,5 +1,5 @@
-// The tensor engine in time: weight loads behind the running product, the current ramp after idle, and the limit
-// of the power budget (hw.md §1.8, §2.2, §2.7).
+// The tensor engine in time: weight loads behind the running product, the current ramp after idle,
+// and the limit of the power budget (hw.md §1.8, §2.2, §2.7).
 #pragma once
 
 #include "trena/isa/cost.h"

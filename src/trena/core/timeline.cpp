@@ -25,8 +25,8 @@ constexpr int kDmaQueues = kQueues - kEngineCount;
 
 constexpr Ticks kNeverFree = std::numeric_limits<Ticks>::max();
 
-// What the simulation touches again and again: one cache line. The rest of an item, its cost and its
-// instruction, is looked at when it starts.
+// What the simulation touches again and again: one cache line. The rest of an item, its cost and
+// its instruction, is looked at when it starts.
 struct Item {
   Ticks ready = 0;
   Ticks issue = 0;
@@ -48,7 +48,8 @@ static_assert(sizeof(Item) <= 64);
 struct Queue {
   std::vector<std::uint32_t> items;  // in program order
   std::size_t head = 0;              // program order: the next to issue
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;  // list order
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>
+      ready;  // list order
   Ticks free_at = 0;
   Ticks wake_at = -1;                // a wake-up is on its way
   std::int64_t in_flight = 0;
@@ -82,18 +83,27 @@ struct Arrival {
 
 class Simulation {
  public:
-  Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run);
+  Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams,
+             Run& run);
   void run();
 
  private:
   void build_items();
   void build_successors();
   int queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const;
-  std::size_t number_of(const Item& item) const { return static_cast<std::size_t>(&item - items_.data()); }
+  std::size_t number_of(const Item& item) const {
+    return static_cast<std::size_t>(&item - items_.data());
+  }
   const Cost& cost_of(const Item& item) const { return costs_[number_of(item)]; }
-  const Instruction& instruction_of(const Item& item) const { return *instructions_[number_of(item)]; }
-  Queue& queue_at(const Item& item) { return queues_[static_cast<std::size_t>(item.core * kQueues + item.queue)]; }
-  bool in_order(int queue) const { return run_.options.schedule == SchedulePolicy::kProgram || queue >= kEngineCount; }
+  const Instruction& instruction_of(const Item& item) const {
+    return *instructions_[number_of(item)];
+  }
+  Queue& queue_at(const Item& item) {
+    return queues_[static_cast<std::size_t>(item.core * kQueues + item.queue)];
+  }
+  bool in_order(int queue) const {
+    return run_.options.schedule == SchedulePolicy::kProgram || queue >= kEngineCount;
+  }
 
   void handle(const Event& event);
   void ring_step(DmaRings::Step step);
@@ -126,14 +136,15 @@ class Simulation {
   DmaRings rings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_;
-  std::map<std::int64_t, std::vector<Arrival>> meeting_;                   // rendezvous → who has arrived
+  std::map<std::int64_t, std::vector<Arrival>> meeting_;  // rendezvous → who has arrived
   std::unordered_map<std::int64_t, std::size_t> participants_;
   std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;            // per core
   Ticks now_ = 0;
   std::size_t started_ = 0;
 };
 
-Simulation::Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run)
+Simulation::Simulation(const Program& program, const Machine& machine,
+                       std::span<const Stream> streams, Run& run)
     : program_(program),
       machine_(machine),
       streams_(streams),
@@ -229,7 +240,8 @@ void Simulation::run() {
     if (events_.empty() && !step) {
       break;
     }
-    now_ = std::min(events_.empty() ? kNeverFree : events_.top().time, step ? step->time : kNeverFree);
+    now_ =
+        std::min(events_.empty() ? kNeverFree : events_.top().time, step ? step->time : kNeverFree);
     if (step && step->time == now_) {
       ring_step(*step);
     }
@@ -271,11 +283,13 @@ void Simulation::handle(const Event& event) {
     case EventKind::kArrive: {
       Item& item = items_[event.id];
       const DmaService service = dma_service(machine_, cost_of(item).dma);
-      const double hbm = static_cast<double>(cost_of(item).dma.hbm_read_bytes + cost_of(item).dma.hbm_write_bytes);
+      const double hbm =
+          static_cast<double>(cost_of(item).dma.hbm_read_bytes + cost_of(item).dma.hbm_write_bytes);
       const int asked = cost_of(item).dma.priority;
       const int last_class = static_cast<int>(machine_.core.dma.service_classes) - 1;
       rings_.push(item.core * kDmaQueues + item.queue - kEngineCount,
-                  {event.id, service.busiest_engine_ns, hbm, asked >= 0 ? asked : last_class}, now_);
+                  {event.id, service.busiest_engine_ns, hbm, asked >= 0 ? asked : last_class},
+                  now_);
       return;
     }
     case EventKind::kDone: {
@@ -389,8 +403,8 @@ void Simulation::start(std::uint32_t id) {
   Queue& queue = queue_at(item);
   ++started_;
   item.issue = now_;
-  // Idle time of its engine that ended with the arrival of what it waited for; what it then waited for a free slot
-  // in flight is not the arrival's doing.
+  // Idle time of its engine that ended with the arrival of what it waited for; what it then waited
+  // for a free slot in flight is not the arrival's doing.
   item.stall = item.cause != kNoCause ? std::max<Ticks>(0, item.ready - queue.free_at) : 0;
   if (item.dma()) {
     start_dma(id, item, queue);
@@ -404,14 +418,16 @@ void Simulation::start(std::uint32_t id) {
 void Simulation::start_engine(Item& item, Queue& queue) {
   item.start = now_;
   if (cost_of(item).tensor.passes > 0) {
-    const TensorClock::Product product = tensor_[static_cast<std::size_t>(item.core)].run(cost_of(item).tensor, now_);
+    const TensorClock::Product product =
+        tensor_[static_cast<std::size_t>(item.core)].run(cost_of(item).tensor, now_);
     item.busy_until = product.busy_until;
     item.end = product.end;
   } else {
     Ticks begin = now_;
     CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
     if (!cost_of(item).activation_table.empty() && cost_of(item).activation_table != queue.table) {
-      const Ticks load = machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles);
+      const Ticks load =
+          machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles);
       queue.table = cost_of(item).activation_table;
       core.table_loads += 1;
       core.table_load_time += load;
@@ -482,8 +498,9 @@ void Simulation::throw_deadlock() const {
   for (const auto& [rendezvous, arrived] : meeting_) {
     for (const auto& [id, free_since] : arrived) {
       const SourceLine line = program_.source_line(instruction_of(items_[id]).position);
-      waiting += fmt::format("{}core {} waits at {}:{} ({})", waiting.empty() ? "" : "; ", items_[id].core, line.file,
-                             line.line, instruction_of(items_[id]).name());
+      waiting +=
+          fmt::format("{}core {} waits at {}:{} ({})", waiting.empty() ? "" : "; ", items_[id].core,
+                      line.file, line.line, instruction_of(items_[id]).name());
       where = line;
     }
   }
@@ -581,7 +598,8 @@ void Simulation::finish() {
   for (std::size_t core = 0; core < streams_.size(); ++core) {
     CoreRun& result = run_.per_core[core];
     for (int engine = 0; engine < kEngineCount; ++engine) {
-      result.engines[static_cast<std::size_t>(engine)].active = queues_[core * kQueues + static_cast<std::size_t>(engine)].active;
+      result.engines[static_cast<std::size_t>(engine)].active =
+          queues_[core * kQueues + static_cast<std::size_t>(engine)].active;
     }
     result.dma_active = union_length(std::move(dma_spans_[core]));
     result.sbuf_peak_bytes = streams_[core].sbuf_peak_bytes;
@@ -593,7 +611,8 @@ void Simulation::finish() {
 
 }  // namespace
 
-void simulate(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run) {
+void simulate(const Program& program, const Machine& machine, std::span<const Stream> streams,
+              Run& run) {
   Simulation(program, machine, streams, run).run();
 }
 

@@ -1,9 +1,9 @@
 // The clock: a discrete-event simulation of all cores that share something (design.md §6).
 //
-// Each engine takes its instructions from a queue: as written (`program`), or the earliest ready one in program
-// order (`list`, what a compiler's scheduler achieves). DMA triggers wait in queues of their own, in order: loads,
-// stores and spill moves apart, and one per engine for triggers the kernel assigned. Deterministic: equal times are
-// handled in the order of item numbers.
+// Each engine takes its instructions from a queue: as written (`program`), or the earliest ready
+// one in program order (`list`, what a compiler's scheduler achieves). DMA triggers wait in queues
+// of their own, in order: loads, stores and spill moves apart, and one per engine for triggers the
+// kernel assigned. Deterministic: equal times are handled in the order of item numbers.
 #pragma once
 
 #include <span>
@@ -14,7 +14,9 @@
 
 namespace trena {
 
-// Fills run.events, run.per_core, run.time. Throws Error{kDeadlock, "deadlock"} if items wait for each other.
-void simulate(const Program& program, const Machine& machine, std::span<const Stream> streams, Run& run);
+// Fills run.events, run.per_core, run.time. Throws Error{kDeadlock, "deadlock"} if items wait for
+// each other.
+void simulate(const Program& program, const Machine& machine, std::span<const Stream> streams,
+              Run& run);
 
 }  // namespace trena

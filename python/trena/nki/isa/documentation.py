@@ -7,9 +7,9 @@ F the free axis. Arithmetic is float32 inside unless said (nki.md §5.2).
 INSTRUCTIONS = {
     "activate2": "ScalarE. dst = op((data op0 imm0) op1 imm1) with operators of choice, optionally reduced along F.",
     "activation": "ScalarE. dst[P,F] = op(scale * data + bias). scale: number or float32 [P,1]; bias: [P,1] or number. "
-                  "reduce_op=nl.add with reduce_cmd sums along F in a register per partition, read out to reduce_res [P,1].",
+                  "reduce_op=nl.add with reduce_cmd sums along F in a register per partition; reduce_res is [P,1].",
     "activation_reduce": "ScalarE. activation plus its sum along F into reduce_res [P,1]; the register is reset first.",
-    "affine_select": "GpSimd. dst[p,i] = on_true_tile[p,i] where offset + channel_multiplier*p + pattern(i) cmp_op 0 holds, "
+    "affine_select": "GpSimd. dst[p,i] = on_true_tile[p,i] where offset + channel_multiplier*p + pattern(i) cmp_op 0, "
                      "else on_false_value.",
     "bn_aggr": "VectorE. Combines bn_stats results into mean and variance: dst[P,2].",
     "bn_stats": "VectorE. Count, mean and variance of even and odd elements along F (at most 512): dst[P,6].",
@@ -24,7 +24,7 @@ INSTRUCTIONS = {
     "local_gather": "GpSimd. Gathers from src_buffer by uint16 index within groups of 16 partitions.",
     "max8": "VectorE. The eight largest values per partition, in descending order: dst[P,8].",
     "memset": "VectorE or GpSimd. Every element of dst = value, in dst's own dtype.",
-    "nc_find_index8": "VectorE. For each of eight vals per partition the index of its first occurrence in data: uint32.",
+    "nc_find_index8": "VectorE. For each of eight vals per partition the index where data first has it: uint32.",
     "nc_match_replace8": "VectorE. dst = data with the first occurrence of each of eight vals replaced by imm.",
     "nc_matmul": "TensorE. dst[M,N] (PSUM) = stationary[K,M].T @ moving[K,N]; K, M at most 128, N at most 512 float32. "
                  "accumulate=None adds where a matmul wrote before and overwrites elsewhere.",
@@ -37,7 +37,7 @@ INSTRUCTIONS = {
     "rand2": "VectorE. Uniform random numbers in [min, max).",
     "rand_get_state": "Stores the state of an engine's random number generator.",
     "rand_set_state": "Loads the state of an engine's random number generator.",
-    "range_select": "VectorE. dst = on_true_tile where both comparisons of the element's index with bound0 and bound1 hold, "
+    "range_select": "VectorE. dst = on_true_tile where the element's index compares with both bound0 and bound1, "
                     "else -FLT_MAX; optionally the maximum along F.",
     "reciprocal": "VectorE. dst = 1 / data.",
     "register_alloc": "A register of the sequencers, optionally set.",
@@ -45,7 +45,7 @@ INSTRUCTIONS = {
     "register_move": "Register = a number or another register.",
     "register_store": "The one element of a tensor = a register.",
     "rng": "VectorE or GpSimd. Random 32-bit integers.",
-    "scalar_tensor_tensor": "VectorE. dst = (data op0 operand0) op1 operand1; operand0 number or [P,1], operand1 a tile.",
+    "scalar_tensor_tensor": "VectorE. dst = (data op0 operand0) op1 operand1; operand0 number or [P,1].",
     "select_reduce": "VectorE. dst = on_true where predicate is set, else on_false; optionally the maximum along F.",
     "sendrecv": "The cores of an LNC pair exchange SBUF tiles; both make the call with the same pipe_id.",
     "sequence_bounds": "GpSimd. First index and one past the last of each segment id.",

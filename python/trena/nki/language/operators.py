@@ -149,7 +149,8 @@ def absolute(x, dtype=None):
 
 
 def invert(x, dtype=None):
-    return scale(x, TABLE["bitwise_xor"], -1 if x.dtype.name.startswith("int") else 2 ** (8 * x.dtype.itemsize) - 1, dtype)
+    return scale(x, TABLE["bitwise_xor"], -1 if x.dtype.name.startswith("int") else 2 ** (8 * x.dtype.itemsize) - 1,
+                 dtype)
 
 
 def logical_not(x, dtype=None):
@@ -262,7 +263,8 @@ _BINARY = {
     "not_equal": "1 where x != y, else 0", "less": "1 where x < y, else 0", "less_equal": "1 where x <= y, else 0",
     "greater": "1 where x > y, else 0", "greater_equal": "1 where x >= y, else 0",
     "bitwise_and": "x & y on raw bits", "bitwise_or": "x | y on raw bits", "bitwise_xor": "x ^ y on raw bits",
-    "left_shift": "x << y on raw bits", "right_shift": "x >> y, filling with zeros", "logical_and": "x and y as truth values",
+    "left_shift": "x << y on raw bits", "right_shift": "x >> y, filling with zeros",
+    "logical_and": "x and y as truth values",
     "logical_or": "x or y as truth values", "logical_xor": "exactly one of x and y as truth values",
 }
 _UNARY = {
@@ -278,7 +280,8 @@ _COMPOSED = {
     "divide": (divide, "x / y: the reciprocal of y, multiplied"), "reciprocal": (reciprocal, "1 / x"),
     "copy": (copy, "a copy on SBUF, cast when dtype= is given"), "negative": (negative, "-x"), "abs": (absolute, "|x|"),
     "invert": (invert, "~x on raw bits"), "logical_not": (logical_not, "1 where x is 0, else 0"),
-    "floor": (floor, "the integer below"), "ceil": (ceil, "the integer above"), "trunc": (trunc, "the integer towards 0"),
+    "floor": (floor, "the integer below"), "ceil": (ceil, "the integer above"),
+    "trunc": (trunc, "the integer towards 0"),
     "mod": (mod, "x - floor(x / y) * y"), "fmod": (fmod, "x - trunc(x / y) * y"), "sin": (sin, "sine of any angle"),
     "cos": (cos, "cosine of any angle"), "tan": (tan, "tangent of any angle"),
 }

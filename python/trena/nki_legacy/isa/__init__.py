@@ -45,7 +45,8 @@ def nc_transpose(data, *, mask=None, dtype=None, engine=unknown_engine, **ignore
         source = on_sbuf(data)
     chosen = vector_engine if by_vector else tensor_engine
     shape = (_free(source), source.shape[0])
-    return PendingTile(shape, dtype or data.nki_dtype, lambda dst: _isa.nc_transpose(dst=dst, data=source, engine=chosen),
+    return PendingTile(shape, dtype or data.nki_dtype,
+                       lambda dst: _isa.nc_transpose(dst=dst, data=source, engine=chosen),
                        ("sbuf", "psum") if by_vector else ("psum",))
 
 
@@ -56,7 +57,8 @@ def _free(tensor):
     return count
 
 
-def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, mask=None,
+def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle,
+               mask=None,
                dtype=None, **ignored):
     """op(scale * data + bias) on the scalar engine."""
     limits = limits_of(mask, data.shape)
@@ -104,7 +106,8 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=unknown_eng
     return language.elementwise(op_of(op), data1, data2, dtype, mask, engine)
 
 
-def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1=False, *, dtype=None, mask=None, **ignored):
+def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1=False, *, dtype=None, mask=None,
+                       **ignored):
     """Running state along the free axis: s = (data0 op0 s) op1 data1."""
     limits = limits_of(mask, data0.shape)
     first, second, start = data0.resolve(limits), data1.resolve(limits), operand(initial, limits)
@@ -113,25 +116,30 @@ def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1
         reverse1=reverse1), limits=limits)
 
 
-def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None, **ignored):
+def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None,
+                         **ignored):
     """(data op0 operand0) op1 operand1, operand1 a tile."""
     limits = limits_of(mask, data.shape)
     return streaming(_isa.scalar_tensor_tensor, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
                      op1=op_of(op1), operand1=operand1.resolve(limits), reverse0=reverse0, reverse1=reverse1)
 
 
-def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False, *, dtype=None, mask=None,
+def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False, *, dtype=None,
+                  mask=None,
                   engine=unknown_engine, **ignored):
     """(data op0 operand0) op1 operand1, operands numbers or [P, 1]."""
     limits = limits_of(mask, data.shape)
     return streaming(_isa.tensor_scalar, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
-                     reverse0=reverse0, op1=op_of(op1), operand1=column(operand1, limits), reverse1=reverse1, engine=engine)
+                     reverse0=reverse0, op1=op_of(op1), operand1=column(operand1, limits), reverse1=reverse1,
+                     engine=engine)
 
 
-def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **ignored):
+def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None,
+                         **ignored):
     """tensor_scalar with one operator, and its reduction along the free axis into reduce_res."""
     limits = limits_of(mask, data.shape)
-    return _now(streaming(_isa.tensor_scalar_reduce, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
+    return _now(streaming(_isa.tensor_scalar_reduce, data, dtype, mask, op0=op_of(op0),
+                          operand0=column(operand0, limits),
                           reduce_op=op_of(reduce_op), reduce_res=operand(reduce_res, limits), reverse0=reverse0))
 
 

@@ -28,7 +28,8 @@ void require_matmul_dtype(const Machine& machine, std::string_view role, const T
   refuse("dtype-refused",
          {.rule = "the tensor engine multiplies some types only",
           .here = fmt::format("nc_matmul `{}` is {}", role, tensor.describe()),
-          .limit = fmt::format("{} on {}", fmt::join(names(machine.legality.matmul_dtypes), ", "), machine.chip.name),
+          .limit = fmt::format("{} on {}", fmt::join(names(machine.legality.matmul_dtypes), ", "),
+                               machine.chip.name),
           .fix = "cast the tile first (tensor_copy)"});
 }
 
