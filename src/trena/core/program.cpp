@@ -142,6 +142,43 @@ std::shared_ptr<Storage>& Program::array(int core, Space space) {
   return storage;
 }
 
+// Bytes of tensors that nobody can name any more are used again before the host is asked for more: a kernel
+// that makes a tile per step needs the memory of the tiles it still holds, not of all it ever made.
+constexpr std::int64_t kCollectEveryBytes = std::int64_t{32} << 20;
+
+std::shared_ptr<Storage> Program::allocate(std::int64_t size_bytes) {
+  bytes_since_collect_ += size_bytes;
+  if (bytes_since_collect_ > kCollectEveryBytes) {
+    collect();
+    bytes_since_collect_ = 0;
+  }
+  std::vector<std::shared_ptr<Storage>>& spare = spare_[static_cast<std::size_t>(size_bytes)];
+  if (spare.empty()) {
+    return Storage::allocate(static_cast<std::size_t>(size_bytes));
+  }
+  std::shared_ptr<Storage> storage = std::move(spare.back());
+  spare.pop_back();
+  storage->written().mark_none();
+  return storage;
+}
+
+void Program::collect() {
+  const auto out_of_reach = [&](const BufferPtr& buffer) {
+    if (buffer->storage == nullptr) {
+      return true;
+    }
+    if (buffer->storage.use_count() > 1) {
+      return false;
+    }
+    spare_[buffer->storage->size_bytes()].push_back(std::move(buffer->storage));
+    buffer->storage = nullptr;
+    buffer->matmul_written.reset();
+    return true;
+  };
+  resident_.erase(std::remove_if(resident_.begin(), resident_.end(), out_of_reach),
+                  resident_.end());
+}
+
 Tensor Program::make_tensor(int core, const BufferRequest& request) {
   check_shape(request);
   const Geometry size = geometry(request.space, request.dtype, request.shape);
@@ -168,7 +205,8 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
       buffer->origin_bytes =
           request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
     } else {
-      buffer->storage = Storage::allocate(static_cast<std::size_t>(buffer->size_bytes()));
+      buffer->storage = allocate(buffer->size_bytes());
+      resident_.push_back(buffer);
     }
     if (request.space == Space::kPsum) {
       buffer->matmul_written = std::make_unique<WrittenBits>(buffer->storage->size_bytes());
@@ -209,6 +247,9 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     refuse_tensor_indirection(*instruction, scratch_);
     if (options_.values) {
       execute(*instruction, scratch_, *stream.state);
+      for (const Access& access : scratch_) {
+        access.tensor->unpin();
+      }
     }
   } catch (Error& error) {
     if (!error.has_where()) {

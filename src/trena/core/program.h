@@ -75,6 +75,8 @@ class Program {
     std::shared_ptr<Storage> psum;
   };
 
+  std::shared_ptr<Storage> allocate(std::int64_t size_bytes);
+  void collect();
   void check_capacity(const BufferRequest& request, std::int64_t partitions,
                       std::int64_t row_bytes) const;
   std::shared_ptr<Storage>& array(int core, Space space);
@@ -83,6 +85,9 @@ class Program {
   ProgramOptions options_;
   std::vector<CoreRecord> cores_;
   std::vector<BufferPtr> buffers_;
+  std::vector<BufferPtr> resident_;  // those whose bytes collect() may find out of reach
+  std::unordered_map<std::size_t, std::vector<std::shared_ptr<Storage>>> spare_;  // by size
+  std::int64_t bytes_since_collect_ = 0;
   std::vector<std::string> files_;
   std::unordered_map<std::string, std::uint32_t> file_index_;
   Position position_;

@@ -49,6 +49,11 @@ void WrittenBits::mark_all() {
   bits_.clear();
 }
 
+void WrittenBits::mark_none() {
+  all_ = false;
+  bits_.clear();
+}
+
 void WrittenBits::materialise() {
   if (bits_.empty()) {
     bits_.assign((size_bytes_ + 63) / 64, all_ ? ~std::uint64_t{0} : 0);

@@ -27,6 +27,7 @@ class WrittenBits {
 
   bool all() const { return all_; }
   void mark_all();
+  void mark_none();
   void mark(std::size_t offset_bytes, std::size_t length_bytes);
   void clear(std::size_t offset_bytes, std::size_t length_bytes);
   bool covers(std::size_t offset_bytes, std::size_t length_bytes) const;

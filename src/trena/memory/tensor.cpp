@@ -8,7 +8,10 @@
 namespace trena {
 
 Tensor::Tensor(BufferPtr buffer, DType dtype, std::span<const std::int64_t> shape)
-    : buffer_(std::move(buffer)), dtype_(dtype), rank_(static_cast<std::uint8_t>(shape.size())) {
+    : buffer_(std::move(buffer)),
+      pin_(buffer_->storage),
+      dtype_(dtype),
+      rank_(static_cast<std::uint8_t>(shape.size())) {
   std::int64_t stride_bytes = static_cast<std::int64_t>(trena::size_bytes(dtype));
   for (int axis = rank_ - 1; axis >= 0; --axis) {
     dims_[axis] = {shape[axis], stride_bytes};

@@ -37,6 +37,11 @@ class Tensor {
   Tensor(BufferPtr buffer, DType dtype, std::span<const std::int64_t> shape);
 
   const BufferPtr& buffer() const { return buffer_; }
+
+  // A tensor keeps the bytes of its buffer alive. A recorded instruction gives them up: once nobody can
+  // name a tensor any more, Program uses its bytes again, while the buffer stays for the clock.
+  void unpin() const { pin_.reset(); }
+
   DType dtype() const { return dtype_; }
   Space space() const { return buffer_->space; }
   bool on_chip() const { return buffer_->on_chip(); }
@@ -86,6 +91,7 @@ class Tensor {
 
  private:
   BufferPtr buffer_;
+  mutable std::shared_ptr<Storage> pin_;
   DType dtype_ = DType::kFloat32;
   std::uint8_t rank_ = 0;
   std::int64_t offset_bytes_ = 0;
