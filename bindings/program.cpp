@@ -77,6 +77,7 @@ void bind_program(nb::module_& module) {
       .def(
           "__init__",
           [](Program* self, const Machine& machine, int cores, bool values) {
+            check_core_count(machine, cores);
             new (self) Program(machine, cores, ProgramOptions{values});
           },
           "machine"_a, "cores"_a = 1, "values"_a = true)

@@ -61,7 +61,8 @@ void refuse_tensor_indirection(const Instruction& instruction, const AccessList&
   }
 }
 
-// Physical cores that this chip joins into one logical core (hw.md §1.1, LNC).
+}  // namespace
+
 void check_core_count(const Machine& machine, int core_count) {
   const std::vector<std::int64_t>& sizes = machine.chip.logical_core_sizes;
   if (std::find(sizes.begin(), sizes.end(), core_count) != sizes.end()) {
@@ -75,11 +76,8 @@ void check_core_count(const Machine& machine, int core_count) {
        .fix = "launch kernel[1], or choose another target"});
 }
 
-}  // namespace
-
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)), options_(options) {
-  check_core_count(machine_, core_count);
   for (int core = 0; core < core_count; ++core) {
     cores_.push_back({{}, std::make_unique<CoreState>(machine_, core), nullptr, nullptr});
   }
