@@ -272,24 +272,6 @@ nb::dict events(const Run& run) {
   return result;
 }
 
-// Percent and totals of the first core, for calibrating the clock.
-nb::dict debug(const Run& run) {
-  const CoreRun& core = run.per_core[0];
-  const double total = ns_from_ticks(run.time);
-  nb::dict result;
-  for (int engine = 0; engine < kEngineCount; ++engine) {
-    const auto k = static_cast<std::size_t>(engine);
-    result[std::string(name(static_cast<EngineKind>(engine))).c_str()] =
-        100.0 * ns_from_ticks(core.engines[k].active) / total;
-  }
-  result["dma"] = 100.0 * ns_from_ticks(core.dma_active) / total;
-  result["gb"] = static_cast<double>(core.hbm_read_bytes + core.hbm_write_bytes) / 1e9;
-  result["spilled_gb"] = static_cast<double>(core.spilled_bytes) / 1e9;
-  result["packet_ms"] = ns_from_ticks(core.packet_time) / 1e6;
-  result["macs"] = core.multiply_accumulates;
-  return result;
-}
-
 // What finishing a program costs this host: (placement, clock). For bench/, which may not guess.
 std::pair<double, double> phase_seconds(const Program& program, std::string_view schedule) {
   using Clock = std::chrono::steady_clock;
@@ -359,8 +341,7 @@ void bind_run(nb::module_& module) {
           "n"_a = 10, "who waited longest, for whom, at which lines")
       .def("events", events, "columns, one entry per instruction; `cause` indexes them, -1 is none")
       .def("to_perfetto", write_perfetto, "path"_a, "a trace for https://ui.perfetto.dev")
-      .def("summary", summary_dict, "machine"_a, "every figure of a report, schema trena.run/1")
-      .def_prop_ro("debug", debug);
+      .def("summary", summary_dict, "machine"_a, "every figure of a report, schema trena.run/1");
 
   module.def("phase_seconds", phase_seconds, "program"_a, "schedule"_a = "program",
              "(placement, clock) in seconds of this host, for benchmarks");

@@ -275,8 +275,7 @@ bool share_bytes(const Tensor& a, const Tensor& b) {
   }
   if (buffer_a.address && buffer_b.address) {
     const bool same_array =
-        buffer_a.space == buffer_b.space && buffer_a.has_data() &&
-                            buffer_a.storage == buffer_b.storage;
+        buffer_a.space == buffer_b.space && buffer_a.storage == buffer_b.storage;
     return same_array && overlaps(absolute_region(a), absolute_region(b));
   }
   return share_host_memory(buffer_a, buffer_b);
