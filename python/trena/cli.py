@@ -63,8 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("id", nargs="?", help="as printed in a message, or nki.isa.NAME; without it, the list")
 
     commands.add_parser("doctor", help="is everything in order here?")
-    accuracy = commands.add_parser("accuracy", help="how far the clock is from measurements")
-    accuracy.add_argument("rest", nargs=argparse.REMAINDER)
+    commands.add_parser("accuracy", help="how far the clock is from measurements")  # options: trena.accuracy.main
     return parser
 
 
@@ -340,7 +339,7 @@ def _accuracy(arguments) -> int:
         from trena import accuracy
     except ImportError:
         return _not_yet("trena accuracy")
-    return accuracy.main(arguments.rest)
+    return accuracy.main(arguments.script)
 
 
 def _version() -> int:
@@ -386,6 +385,8 @@ _TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedu
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:
     """Trena's own words, and the script's: everything from the script on, or after -m MODULE."""
+    if argv and argv[0] == "accuracy":
+        return argv[:1], argv[1:]
     if not argv or argv[0] not in {"run", "check"}:
         return argv, []
     position = 1
