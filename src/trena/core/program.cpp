@@ -55,8 +55,8 @@ void refuse_tensor_indirection(const Instruction& instruction, const AccessList&
   for (const Access& access : accesses) {
     const Indirection* indirection = access.tensor->indirection().get();
     if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns) {
-      throw_not_modelled(fmt::format("tensor indirection (.indirect) of an operand of {}",
-                                     instruction.name()));
+      throw_not_modelled(
+          fmt::format("tensor indirection (.indirect) of an operand of {}", instruction.name()));
     }
   }
 }
@@ -140,8 +140,9 @@ std::shared_ptr<Storage>& Program::array(int core, Space space) {
   return storage;
 }
 
-// Bytes of tensors that nobody can name any more are used again before the host is asked for more: a kernel
-// that makes a tile per step needs the memory of the tiles it still holds, not of all it ever made.
+// Bytes of tensors that nobody can name any more are used again before the host is asked for more:
+// a kernel that makes a tile per step needs the memory of the tiles it still holds, not of all it
+// ever made.
 constexpr std::int64_t kCollectEveryBytes = std::int64_t{32} << 20;
 
 std::shared_ptr<Storage> Program::allocate(std::int64_t size_bytes) {

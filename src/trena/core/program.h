@@ -29,7 +29,8 @@ struct BufferRequest {
   BufferRole role = BufferRole::kLocal;
 };
 
-// `lnc-size`: a kernel runs on as many physical cores as the chip joins into a logical one (hw.md §1.1, LNC).
+// `lnc-size`: a kernel runs on as many physical cores as the chip joins into a logical one (hw.md
+// §1.1, LNC).
 void check_core_count(const Machine& machine, int core_count);
 
 class Program {

@@ -38,8 +38,8 @@ class Tensor {
 
   const BufferPtr& buffer() const { return buffer_; }
 
-  // A tensor keeps the bytes of its buffer alive. A recorded instruction gives them up: once nobody can
-  // name a tensor any more, Program uses its bytes again, while the buffer stays for the clock.
+  // A tensor keeps the bytes of its buffer alive. A recorded instruction gives them up: once nobody
+  // can name a tensor any more, Program uses its bytes again, while the buffer stays for the clock.
   void unpin() const { pin_.reset(); }
 
   DType dtype() const { return dtype_; }
