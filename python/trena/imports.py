@@ -121,10 +121,10 @@ def uninstall() -> None:
 
 def inherit(environment) -> None:
     """Child processes of this environment import the same way (torchrun, subprocess, multiprocessing)."""
-    package_parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    hook = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_inherit")
+    package = os.path.dirname(os.path.abspath(__file__))
+    wanted = [os.path.join(package, "_inherit")]
+    if os.path.basename(os.path.dirname(package)) not in ("site-packages", "dist-packages"):
+        # A source tree. An installed Trena is found without help, and its neighbours are of no use to another Python.
+        wanted.append(os.path.dirname(package))
     paths = [p for p in environment.get("PYTHONPATH", "").split(os.pathsep) if p]
-    for path in (package_parent, hook):
-        if path not in paths:
-            paths.insert(0, path)
-    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    environment["PYTHONPATH"] = os.pathsep.join([*(p for p in wanted if p not in paths), *paths])

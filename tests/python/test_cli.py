@@ -105,6 +105,19 @@ def test_children_import_the_same_way(script):
     assert (result.returncode, result.stdout) == (0, "sum 16384.0 child\n"), result.stderr
 
 
+def test_an_installed_trena_gives_children_no_other_packages(monkeypatch):
+    """A child may be another Python: packages beside Trena, compiled for this one, must not shadow its own."""
+    from trena import imports
+
+    for place, expected in (("/venv/lib/site-packages", ["/venv/lib/site-packages/trena/_inherit", "/mine"]),
+                            ("/tree/python", ["/tree/python/trena/_inherit", "/tree/python", "/mine"])):
+        monkeypatch.setattr(imports, "__file__", f"{place}/trena/imports.py")
+        environment = {"PYTHONPATH": "/mine"}
+        imports.inherit(environment)
+        imports.inherit(environment)
+        assert environment["PYTHONPATH"].split(os.pathsep) == expected
+
+
 def test_never_leaves_imports_alone(script):
     result = trena("run", script("import nki"), env={"TRENA_IMPORTS": "never"})
     assert "TRENA_IMPORTS=never" in result.stderr
