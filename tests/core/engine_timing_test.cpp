@@ -1,6 +1,7 @@
 // Probes of vector, scalar and GpSimd engines, of the gaps between instructions, and of the launch.
 // Expected values are literals with their source, never read back from hardware/*.toml.
 #include "core_rig.h"
+#include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/tensor_copy.h"
 #include "trena/isa/vector/tensor_reduce.h"
@@ -178,6 +179,61 @@ TEST(EngineTiming, TheSameProgramIsTimedOnAnotherMachine) {
   const double took_cycles = ns_from_ticks(run.events[0].end) * 1.12;
   EXPECT_NEAR(took_cycles - std::round(took_cycles), 0.0, 1e-3);
   EXPECT_GT(took_cycles, 512);
+}
+
+// Published probes of Trn2: 37 ns to a copy, 47 ns to a transpose, 100 ns to other compute (hw.md
+// §2.5).
+TEST(EngineTiming, CopiesAndTransposesStartSoonerThanOtherCompute) {
+  for (const auto& [gap, gap_ns] : {std::pair{StartGap::kCopy, 37.0},
+                                    {StartGap::kTranspose, 47.0},
+                                    {StartGap::kCompute, 100.0}}) {
+    Pair pair;
+    pair.before = [](Rig& rig) {
+      rig.probe(kScalar, engine_cost(ns(10), ns(700)), {writes(rig.sbuf({128, 64}))});
+    };
+    pair.subject = [gap = gap](Rig& rig) {
+      AccessList list;
+      rig.program().instructions(0)[0]->access(list);
+      Cost cost = engine_cost(1, 1);
+      cost.gap = gap;
+      return rig.probe(kVector, cost, {reads(*list.begin()->tensor)});
+    };
+    EXPECT_READY_AT(pair, ns(700) + ns(gap_ns));
+  }
+  Rig rig;
+  const Machine& machine = machine_named("trn2");
+  const Tensor tile = rig.sbuf({32, 32});
+  EXPECT_EQ(TensorCopy(tile, rig.sbuf({32, 32}), kVector).cost(machine).gap, StartGap::kCopy);
+  EXPECT_EQ(NcTranspose(tile, rig.sbuf({32, 32}), kVector).cost(machine).gap, StartGap::kTranspose);
+}
+
+// AWS trainium_inferentia2_arch.rst: on NeuronCore-v2 vector and GpSimd take turns on SBUF, vector
+// and scalar on PSUM; later generations let them run side by side.
+TEST(MemoryPorts, V2EnginesTakeTurns) {
+  struct Row {
+    const char* machine;
+    EngineKind other;
+    Space space;  // of what the other engine reads; the vector engine reads the same memory
+    bool in_turns;
+  };
+  for (const Row& row :
+       {Row{"trn1", kGpsimd, Space::kSbuf, true}, Row{"inf2", kScalar, Space::kPsum, true},
+        Row{"trn1", kScalar, Space::kSbuf, false}, Row{"trn2", kGpsimd, Space::kSbuf, false},
+        Row{"trn2", kScalar, Space::kPsum, false}}) {
+    for (const Ticks late : {ns(499), ns(500), ns(501)}) {
+      Rig rig(row.machine);
+      const Tensor operand = rig.sbuf({128, 1});
+      rig.probe(kSync, engine_cost(1, late - kOtherEngineGap), {writes(operand)});
+      rig.probe(kVector, engine_cost(ns(500), ns(900)),
+                {reads(rig.make(row.space, DType::kFloat32, {128, 8}))});
+      auto second = std::make_unique<Probe>(
+          row.other, engine_cost(ns(10), ns(20)),
+          std::vector<Touch>{reads(rig.make(row.space, DType::kFloat32, {128, 8}))});
+      second->depends_on = {0};
+      const std::uint32_t other = rig.append(0, std::move(second));
+      EXPECT_EQ(rig.run().events[other].start, row.in_turns ? std::max(late, ns(500)) : late);
+    }
+  }
 }
 
 TEST(EngineTiming, AnEngineResultReachesADmaTriggerAfterItsGap) {

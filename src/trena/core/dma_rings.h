@@ -22,8 +22,8 @@ class DmaRings {
 
   struct Transfer {
     std::uint64_t id = 0;
-    double work_ns = 0;    // of the busiest engine, alone and at full rate
-    double hbm_bytes = 0;  // that cross the stack
+    double work_ns = 0;     // of the busiest engine, alone and at full rate
+    double hbm_bytes = 0;   // that cross the stack
     int service_class = 0;  // a lower class moves first (v4; hw.md §1.7)
   };
   struct Step {
@@ -45,7 +45,7 @@ class DmaRings {
   struct Queue {
     std::deque<Transfer> waiting;  // front: moving
     double remaining_ns = 0;
-    double rate = 0;               // ns of work per ns
+    double rate = 0;  // ns of work per ns
     std::optional<Ticks> first_packet;
   };
   void advance(Ticks now);

@@ -314,7 +314,7 @@ void Placer::open_stay(Tile& tile, std::int64_t start) {
 
 void Placer::emit(std::size_t index, Insertion insertion) {
   const auto item = static_cast<std::uint32_t>(stream_.items.size());
-  stream_.items.push_back({recorded_[index].instruction, insertion});
+  stream_.items.push_back({recorded_[index].instruction, insertion, recorded_[index].engine});
   const Dependences::Key base = program_.buffers().size();
   for (const Use& use : uses_of(index)) {
     const Buffer& buffer = *use.tensor->buffer();
@@ -353,7 +353,7 @@ void Placer::emit_move(std::int32_t id, SpillMove::Direction direction) {
   auto move = std::make_unique<SpillMove>(Tensor(tile.buffer, DType::kUint8, shape), direction);
   move->position = recorded_[now_].instruction->position;
   const auto item = static_cast<std::uint32_t>(stream_.items.size());
-  stream_.items.push_back({move.get(), Insertion::kSpill});
+  stream_.items.push_back({move.get(), Insertion::kSpill, move->engine(machine_)});
   const Dependences::Key base = program_.buffers().size();
   scratch_.clear();
   move->access(scratch_);

@@ -22,6 +22,7 @@ enum class Insertion : std::uint8_t {
 struct StreamItem {
   const Instruction* instruction = nullptr;
   Insertion insertion = Insertion::kRecorded;
+  EngineKind engine = EngineKind::kSync;  // who runs it, or triggers it
 };
 
 // "Item i has ended", or for products accumulating into one place, "item i has started".
@@ -66,7 +67,7 @@ struct Residence {
 
 struct Stream {
   std::vector<StreamItem> items;
-  std::vector<Residence> residences;                 // in the order they began
+  std::vector<Residence> residences;                   // in the order they began
   std::vector<std::unique_ptr<Instruction>> inserted;  // owns the spill moves
   Edges waits;
   std::int64_t sbuf_peak_bytes = 0;  // per partition, live at once in program order

@@ -24,7 +24,7 @@ class TensorClock {
   void account(Ticks from, Ticks to, double area);
   Ticks stretch_sustained(Ticks service, Ticks start);
 
-  Ticks latency_;         // array fill, drain and write
+  Ticks latency_;  // array fill, drain and write
   Ticks group_overhead_;
   Ticks window_;
   double floor_;
@@ -34,7 +34,7 @@ class TensorClock {
   double sustained_level_;
   Ticks sustained_window_;
 
-  Ticks free_at_ = 0;         // end of the last product's streaming
+  Ticks free_at_ = 0;  // end of the last product's streaming
   bool ever_ran_ = false;
   Ticks window_start_ = 0;
   double window_active_ = 0;  // area-weighted busy ticks inside the window
@@ -42,7 +42,7 @@ class TensorClock {
   Ticks last_to_ = 0;
   double last_area_ = 1;
   double rate_ = 1;
-  double excess_ = 0;         // busy ticks above the sustained level, leaky
+  double excess_ = 0;  // busy ticks above the sustained level, leaky
 };
 
 }  // namespace trena

@@ -40,6 +40,8 @@ struct Item {
   std::int16_t queue = 0;  // of its core
   EngineKind engine = EngineKind::kSync;
   bool meets = false;  // has a rendezvous
+  StartGap gap = StartGap::kCompute;
+  std::uint8_t ports = 0;  // bits: which of Port::kind it holds while it streams
 
   bool dma() const { return queue >= kEngineCount; }
 };
@@ -51,11 +53,11 @@ struct Queue {
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>
       ready;  // list order
   Ticks free_at = 0;
-  Ticks wake_at = -1;                // a wake-up is on its way
+  Ticks wake_at = -1;  // a wake-up is on its way
   std::int64_t in_flight = 0;
-  Ticks last_end = 0;                // of the union of activity
+  Ticks last_end = 0;  // of the union of activity
   Ticks active = 0;
-  std::string_view table;            // resident activation functions
+  std::string_view table;  // resident activation functions
 };
 
 enum class EventKind : std::uint8_t { kReady, kArrive, kDone, kWake };
@@ -81,6 +83,14 @@ struct Arrival {
   Ticks free_since;
 };
 
+// A path to memory that two engines of a core use in turns (NeuronCore-v2; hw.md §1.5).
+struct Port {
+  enum Kind : std::uint8_t { kSbuf, kPsum };  // vector and gpsimd; vector and scalar
+  std::uint32_t queue = 0;                    // the last to hold it
+  Ticks free_at = 0;
+};
+constexpr int kPorts = 2;
+
 class Simulation {
  public:
   Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams,
@@ -91,6 +101,7 @@ class Simulation {
   void build_items();
   void build_successors();
   int queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const;
+  std::uint8_t ports_of(const Instruction& instruction, EngineKind engine);
   std::size_t number_of(const Item& item) const {
     return static_cast<std::size_t>(&item - items_.data());
   }
@@ -110,6 +121,8 @@ class Simulation {
   void touch(std::uint32_t queue) { touched_.push_back(queue); }
   void issue_from(std::uint32_t queue);
   bool next_item(Queue& queue, int number, std::uint32_t& id);
+  Ticks ports_free_at(const Item& item, std::uint32_t queue) const;
+  void hold_ports(const Item& item, std::uint32_t queue);
   void wake(std::uint32_t number, Queue& queue, Ticks time);
   bool meet(std::uint32_t id);
   void start(std::uint32_t id);
@@ -126,19 +139,21 @@ class Simulation {
   std::span<const Stream> streams_;
   Run& run_;
   std::vector<Item> items_;
-  std::vector<Cost> costs_;                        // by item
+  std::vector<Cost> costs_;                       // by item
   std::vector<const Instruction*> instructions_;  // by item
   std::vector<std::size_t> first_of_core_;
   std::vector<std::uint32_t> successor_first_;
   std::vector<Successor> successors_;
   std::vector<Queue> queues_;
+  std::vector<Port> ports_;  // kPorts per core
+  AccessList scratch_;
   std::vector<TensorClock> tensor_;
   DmaRings rings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_;
   std::map<std::int64_t, std::vector<Arrival>> meeting_;  // rendezvous → who has arrived
   std::unordered_map<std::int64_t, std::size_t> participants_;
-  std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;            // per core
+  std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;  // per core
   Ticks now_ = 0;
   std::size_t started_ = 0;
 };
@@ -150,6 +165,7 @@ Simulation::Simulation(const Program& program, const Machine& machine,
       streams_(streams),
       run_(run),
       queues_(streams.size() * kQueues),
+      ports_(streams.size() * kPorts),
       tensor_(streams.size(), TensorClock(machine)),
       rings_(machine, static_cast<int>(streams.size()), kDmaQueues),
       dma_spans_(streams.size()) {
@@ -170,6 +186,24 @@ int Simulation::queue_of(const StreamItem& item, const Cost& cost, EngineKind en
   return cost.dma.to_hbm ? kStoreQueue : kLoadQueue;
 }
 
+std::uint8_t Simulation::ports_of(const Instruction& instruction, EngineKind engine) {
+  const bool sbuf = machine_.core.sbuf.vector_gpsimd_exclusive &&
+                    (engine == EngineKind::kVector || engine == EngineKind::kGpsimd);
+  const bool psum = machine_.core.psum.vector_scalar_exclusive &&
+                    (engine == EngineKind::kVector || engine == EngineKind::kScalar);
+  if ((!sbuf && !psum) || instruction.is_dma()) {
+    return 0;
+  }
+  std::uint8_t ports = 0;
+  scratch_.clear();
+  instruction.access(scratch_);
+  for (const Access& access : scratch_) {
+    ports |= sbuf && access.tensor->space() == Space::kSbuf ? 1u << Port::kSbuf : 0u;
+    ports |= psum && access.tensor->space() == Space::kPsum ? 1u << Port::kPsum : 0u;
+  }
+  return ports;
+}
+
 void Simulation::build_items() {
   std::size_t count = 0;
   for (const Stream& stream : streams_) {
@@ -185,9 +219,11 @@ void Simulation::build_items() {
       const Instruction& instruction = *stream_item.instruction;
       Item item;
       item.core = static_cast<std::int16_t>(core);
-      item.engine = instruction.engine(machine_);
+      item.engine = stream_item.engine;
       item.meets = instruction.rendezvous() >= 0;
       costs_.push_back(instruction.cost(machine_));
+      item.gap = costs_.back().gap;
+      item.ports = ports_of(instruction, item.engine);
       instructions_.push_back(&instruction);
       item.queue = static_cast<std::int16_t>(queue_of(stream_item, costs_.back(), item.engine));
       const auto id = static_cast<std::uint32_t>(items_.size());
@@ -315,8 +351,8 @@ void Simulation::ring_step(DmaRings::Step step) {
   const Ticks landed = now_ + ticks_from_ns(store ? dma.store_base_ns : dma.load_base_ns);
   const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
                         : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
-                        : store                                 ? dma.store
-                                                                : dma.load;
+                        : store                                     ? dma.store
+                                                                    : dma.load;
   item.start = done.first_packet;
   item.busy_until = landed;
   item.end = landed + ticks_from_ns(mode.notify_ns);
@@ -354,6 +390,26 @@ void Simulation::wake(std::uint32_t number, Queue& queue, Ticks time) {
   }
 }
 
+// When the paths to memory that `item` needs are no longer in use by another engine.
+Ticks Simulation::ports_free_at(const Item& item, std::uint32_t queue) const {
+  Ticks free_at = 0;
+  for (int kind = 0; kind < kPorts; ++kind) {
+    const Port& port = ports_[static_cast<std::size_t>(item.core * kPorts + kind)];
+    if ((item.ports >> kind & 1) != 0 && port.queue != queue) {
+      free_at = std::max(free_at, port.free_at);
+    }
+  }
+  return free_at;
+}
+
+void Simulation::hold_ports(const Item& item, std::uint32_t queue) {
+  for (int kind = 0; kind < kPorts; ++kind) {
+    if ((item.ports >> kind & 1) != 0) {
+      ports_[static_cast<std::size_t>(item.core * kPorts + kind)] = {queue, item.busy_until};
+    }
+  }
+}
+
 void Simulation::issue_from(std::uint32_t number) {
   Queue& queue = queues_[number];
   std::uint32_t id = 0;
@@ -364,6 +420,11 @@ void Simulation::issue_from(std::uint32_t number) {
       }
       return;
     }
+    const Ticks ports_free = items_[id].ports != 0 ? ports_free_at(items_[id], number) : 0;
+    if (ports_free > now_) {
+      wake(number, queue, ports_free);
+      return;
+    }
     if (in_order(static_cast<int>(number % kQueues))) {
       ++queue.head;
     } else {
@@ -371,6 +432,9 @@ void Simulation::issue_from(std::uint32_t number) {
     }
     if (meet(id)) {
       start(id);
+      if (items_[id].ports != 0) {
+        hold_ports(items_[id], number);
+      }
     }
   }
 }
@@ -447,7 +511,7 @@ void Simulation::start_dma(std::uint32_t id, Item& item, Queue& queue) {
   const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
                         : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
                         : cost_of(item).dma.to_hbm                  ? dma.store
-                                                                : dma.load;
+                                                                    : dma.load;
   queue.free_at = now_ + cost_of(item).interval;
   ++queue.in_flight;
   events_.push({now_ + ticks_from_ns(mode.dispatch_ns), EventKind::kArrive, id});
@@ -462,7 +526,17 @@ Ticks Simulation::gap(const Item& from, const Item& to) const {
   if (from.dma()) {
     return 0;  // the notification is part of the transfer's end
   }
-  return ticks_from_ns(from.queue == to.queue ? sync.same_engine_ns : sync.compute_ns);
+  if (from.queue == to.queue) {
+    return ticks_from_ns(sync.same_engine_ns);
+  }
+  switch (to.gap) {
+    case StartGap::kCopy:
+      return ticks_from_ns(sync.copy_ns);
+    case StartGap::kTranspose:
+      return ticks_from_ns(sync.transpose_ns);
+    default:
+      return ticks_from_ns(sync.compute_ns);
+  }
 }
 
 void Simulation::release_successors(std::uint32_t id, bool on_start, Ticks time) {

@@ -48,6 +48,10 @@ struct Activity {
   std::int64_t elements = 0;  // elements streamed by vector, scalar or gpsimd
 };
 
+// How long after its operands an instruction starts when another engine made them (Sync; hw.md
+// §2.5).
+enum class StartGap : std::uint8_t { kCompute, kCopy, kTranspose };
+
 struct Cost {
   // Vector, scalar, gpsimd, sync: at full rate.
   Ticks interval = 0;    // until the same engine may start the next independent instruction
@@ -55,6 +59,7 @@ struct Cost {
   std::string_view
       activation_table;  // function set that must be resident on the scalar engine; empty: none
   TensorWork tensor;
+  StartGap gap = StartGap::kCompute;
   DmaWork dma;  // interval above is then the trigger engine's issue time
   Activity activity;
   // How sure the law behind interval and completion is; empty: as its engine's figures (report/).

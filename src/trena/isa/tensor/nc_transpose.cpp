@@ -95,16 +95,19 @@ Cost NcTranspose::cost(const Machine& machine) const {
   if (engine(machine) == EngineKind::kTensor) {
     // The data is the stationary operand, an identity of as many columns as data has partitions
     // moves through.
-    return product_cost(
+    Cost cost = product_cost(
         machine, {.contraction = data_.partitions(),
                   .stationary_columns = data_.free_size(),
                   .moving_columns = data_.partitions(),
                   .dtype = size_bytes(data_.dtype()) == 4 ? DType::kFloat32 : DType::kBfloat16,
                   .transpose = true});
+    cost.gap = StartGap::kTranspose;
+    return cost;
   }
   const VectorEngine& vector = machine.core.vector;
   Cost cost = stream_cost(machine, EngineKind::kVector, vector.transpose, data_.free_size(), {});
   cost.interval = machine.ticks(EngineKind::kVector, vector.transpose_issue_cycles);
+  cost.gap = StartGap::kTranspose;
   return cost;
 }
 

@@ -53,17 +53,14 @@ void TensorCopy::execute(CoreState& core) const {
 
 Cost TensorCopy::cost(const Machine& machine) const {
   const EngineKind engine = this->engine(machine);
-  const std::int64_t elements = src_.free_size();
-  switch (engine) {
-    case EngineKind::kScalar:
-      return stream_cost(machine, engine, scalar_copy_law(machine, dst_, src_), elements,
-                         {&dst_, &src_}, -scalar_psum_credit(machine, src_));
-    case EngineKind::kGpsimd:
-      return stream_cost(machine, engine, machine.core.gpsimd.copy, elements, {&dst_, &src_});
-    default:
-      return stream_cost(machine, engine, vector_copy_law(machine, dst_, src_), elements,
-                         {&dst_, &src_});
-  }
+  const bool scalar = engine == EngineKind::kScalar;
+  const StreamLaw& law = scalar ? scalar_copy_law(machine, dst_, src_)
+                         : engine == EngineKind::kGpsimd ? machine.core.gpsimd.copy
+                                                         : vector_copy_law(machine, dst_, src_);
+  Cost cost = stream_cost(machine, engine, law, src_.free_size(), {&dst_, &src_},
+                          scalar ? -scalar_psum_credit(machine, src_) : 0.0);
+  cost.gap = StartGap::kCopy;
+  return cost;
 }
 
 }  // namespace trena
