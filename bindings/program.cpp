@@ -76,11 +76,12 @@ void bind_program(nb::module_& module) {
   nb::class_<Program>(module, "Program")
       .def(
           "__init__",
-          [](Program* self, const Machine& machine, int cores, bool values) {
+          [](Program* self, const Machine& machine, int cores, bool values, bool sentinel) {
             check_core_count(machine, cores);
-            new (self) Program(machine, cores, ProgramOptions{values});
+            const auto unwritten = sentinel ? UnwrittenPolicy::kSentinel : UnwrittenPolicy::kRefuse;
+            new (self) Program(machine, cores, ProgramOptions{values, unwritten});
           },
-          "machine"_a, "cores"_a = 1, "values"_a = true)
+          "machine"_a, "cores"_a = 1, "values"_a = true, "sentinel"_a = false)
       .def_prop_ro("machine", &Program::machine, nb::rv_policy::reference_internal)
       .def_prop_ro("core_count", &Program::core_count)
       .def_prop_ro("instruction_count", &Program::instruction_count)

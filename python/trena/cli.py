@@ -32,6 +32,8 @@ def _common_options() -> argparse.ArgumentParser:
     group.add_argument("--schedule", choices=("list", "program"), default="list",
                        help="who orders the queues: a compiler moving independent work up, or the script as written")
     group.add_argument("--spill", choices=("auto", "error"), default="auto", help="when SBUF is full")
+    group.add_argument("--unwritten", choices=("error", "sentinel"), default="error",
+                       help="reads of bytes nobody wrote: refused, or NaN and 4 as in the vendor's simulator")
     output = common.add_argument_group("output")
     output.add_argument("--trace", metavar="FILE", help="Perfetto trace of the last launch")
     output.add_argument("--report", metavar="FILE", help="HTML page")
@@ -72,7 +74,7 @@ def _options_from(arguments):
 
     return Options(target=arguments.target, machine=arguments.machine, set=tuple(arguments.set), lnc=arguments.lnc,
                    time_only=arguments.time_only, schedule=arguments.schedule, spill=arguments.spill,
-                   values=arguments.values)
+                   values=arguments.values, unwritten=arguments.unwritten)
 
 
 # ---- trena run ---------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
-_TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--trace", "--report",
+_TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--unwritten", "--trace", "--report",
                 "--json", "-m"}
 
 

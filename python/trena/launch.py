@@ -35,6 +35,7 @@ class Options:
     schedule: str = "list"  # as a compiler orders the queues; "program": as written
     spill: str = "auto"
     values: str = "program-order"
+    unwritten: str = "error"  # a read of bytes nobody wrote; "sentinel": NaN or 4, as the vendor's simulator
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -169,7 +170,8 @@ class Launch:
         self.shared: list = []
         self.any_output_memory = False  # may a kernel return tensors of nl.hbm? The legacy API allows it
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
-        self.program = _core.Program(self.machine, self.core_count, not options.time_only)
+        self.program = _core.Program(self.machine, self.core_count, not options.time_only,
+                                     options.unwritten == "sentinel")
         self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
         self.first_member = 0  # of this launch's cores among the baton's members
 
@@ -532,15 +534,16 @@ def _warn_private_output(value, binder) -> None:
 
 def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,
              set: tuple[str, ...] = (), time_only: bool = False, schedule: str | None = None,
-             spill: str | None = None):
+             spill: str | None = None, unwritten: str | None = None):
     """`trena.simulate(kernel, target="trn2")(a, b)` launches `kernel` and returns its Run.
 
     kernel     a function, or one decorated with nki.jit, with or without [lnc]
     target     trn1, inf2, trn2, trn3; machine= names a hardware file instead
     set        changes to the machine, such as ("core.sbuf_kib=256",)
     time_only  the clock without values; outputs is then None
+    unwritten  "error" (default), or "sentinel": bytes nobody wrote read as NaN, or 4 in integers
     """
-    options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
+    options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill, unwritten=unwritten,
                               set=tuple(set) or None, time_only=time_only or None)
     function, grid = kernel.prepared() if hasattr(kernel, "prepared") else (kernel, ())
     grid = grid or (() if lnc in (None, 1) else (lnc,))

@@ -130,6 +130,21 @@ def test_in_place_reaches_a_strided_array(pair):
 
 
 @nki.jit
+def garbage(x):
+    out = nl.ndarray((128, 2), nl.float32, buffer=nl.shared_hbm)
+    nl.store(out[:, 0:1], nl.copy(nl.ndarray((128, 1), nl.float32, buffer=nl.sbuf)))
+    nl.store(out[:, 1:2], nl.cast(nl.ndarray((128, 1), nl.int32, buffer=nl.sbuf), nl.float32))
+    return out
+
+
+def test_sentinel_of_the_vendors_simulator(pair):
+    result = trena.simulate(garbage, unwritten="sentinel")(pair[0]).outputs
+    assert np.isnan(result[:, 0]).all() and (result[:, 1] == 4).all()
+    with pytest.raises(errors.UnwrittenRead):
+        garbage(pair[0])
+
+
+@nki.jit
 def both_orders(pair):
     a, b = nl.load(pair[0]), nl.load(pair[1])
     results = []

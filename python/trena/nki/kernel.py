@@ -99,12 +99,13 @@ def simulate(kernel):
 
 
 class _CpuSimulated(_Simulated):
-    """As _Simulated; the target is NKI_NC_VERSION at the time of the call (nki.md §6.5)."""
+    """As _Simulated; the target is NKI_NC_VERSION at the time of the call (nki.md §6.5), and unwritten bytes read as
+    the vendor's sentinel: library kernels move whole tiles of which they use a part."""
 
     def __call__(self, *args, **kwargs):
         target = os.environ.get("NKI_NC_VERSION") or None
         try:
-            return _launch.simulate(self.kernel, target=target)(*args, **kwargs).outputs
+            return _launch.simulate(self.kernel, target=target, unwritten="sentinel")(*args, **kwargs).outputs
         except AssertionError as error:
             # What the vendor's compiler prefixes to a kernel's own assertions; negative tests look for it.
             raise type(error)(f"[NCC_INKI016] Kernel validation exception: {error}") from error

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "trena/core/executor.h"
 
@@ -76,6 +77,40 @@ void check_core_count(const Machine& machine, int core_count) {
        .fix = "launch kernel[1], or choose another target"});
 }
 
+namespace {
+
+// NaN, 4 in integers, 0 where the type has neither; as bits of one element.
+std::uint64_t sentinel_bits(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 0x7e00;
+    case DType::kBfloat16:
+      return 0x7fc0;
+    case DType::kFloat32:
+    case DType::kTfloat32:
+      return 0x7fc00000;
+    case DType::kFloat64:
+      return 0x7ff8000000000000;
+    case DType::kFloat8E8m0fnu:
+      return 0xff;
+    case DType::kBool:
+      return 1;
+    default:
+      return is_packed_x4(dtype) ? 0 : is_float8(dtype) ? 0x7f : 4;
+  }
+}
+
+void fill_sentinel(Storage& storage, DType dtype) {
+  const std::uint64_t bits = sentinel_bits(dtype);
+  const std::size_t size = size_bytes(dtype);
+  for (std::size_t offset = 0; offset + size <= storage.size_bytes(); offset += size) {
+    std::memcpy(storage.data() + offset, &bits, size);
+  }
+  storage.written().mark_all();
+}
+
+}  // namespace
+
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)), options_(options) {
   for (int core = 0; core < core_count; ++core) {
@@ -136,6 +171,9 @@ std::shared_ptr<Storage>& Program::array(int core, Space space) {
             ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
             : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
     storage = Storage::allocate(static_cast<std::size_t>(bytes));
+    if (options_.unwritten == UnwrittenPolicy::kSentinel) {
+      fill_sentinel(*storage, DType::kFloat32);
+    }
   }
   return storage;
 }
@@ -205,6 +243,9 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
           request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
     } else {
       buffer->storage = allocate(buffer->size_bytes());
+      if (options_.unwritten == UnwrittenPolicy::kSentinel) {
+        fill_sentinel(*buffer->storage, request.dtype);
+      }
       resident_.push_back(buffer);
     }
     if (request.space == Space::kPsum) {

@@ -16,8 +16,15 @@
 
 namespace trena {
 
+// What a read of bytes that nobody wrote does.
+enum class UnwrittenPolicy : std::uint8_t {
+  kRefuse,    // unwritten-read
+  kSentinel,  // finds NaN, or 4 in integers, as in the vendor's simulator (nki.md §1.5)
+};
+
 struct ProgramOptions {
   bool values = true;  // false: time only; tensors have no bytes
+  UnwrittenPolicy unwritten = UnwrittenPolicy::kRefuse;
 };
 
 struct BufferRequest {
