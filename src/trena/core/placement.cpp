@@ -480,7 +480,7 @@ void Placer::evict(std::int32_t id) {
 
 // The run of neighbouring ranges that has been idle longest for the transfers it costs to empty it.
 std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_evict_dirty) {
-  const std::vector<Ranges::Range>& ranges = sbuf_.ranges();
+  const std::vector<Ranges::Range> ranges = sbuf_.ranges();
   const auto now = static_cast<double>(now_);
   struct Window {
     double score = 0;

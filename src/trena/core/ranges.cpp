@@ -12,128 +12,190 @@ Ranges::Ranges(std::int64_t size_bytes,
   std::int64_t at = 0;
   for (const auto& [first, past] : sorted) {
     if (first > at) {
-      ranges_.push_back({at, first - at, {}, -1, -1});
+      add({at, first - at, {}, -1, -1});
     }
     at = std::max(at, past);
   }
   if (at < size_bytes) {
-    ranges_.push_back({at, size_bytes - at, {}, -1, -1});
+    add({at, size_bytes - at, {}, -1, -1});
   }
+}
+
+void Ranges::note_free(const Range& range) {
+  const std::pair entry(range.freed_at, range.start);
+  if (range.freed_at < 0) {
+    untouched_.insert(entry);
+    return;
+  }
+  used_.insert(entry);
+  used_by_[static_cast<std::size_t>(range.freed_by + 1)].insert(entry);
+}
+
+void Ranges::add(const Range& range) {
+  ranges_.emplace(range.start, range);
+  if (!range.stay) {
+    note_free(range);
+  }
+}
+
+Ranges::ByStart::iterator Ranges::remove(ByStart::iterator range) {
+  const std::pair entry(range->second.freed_at, range->second.start);
+  if (!range->second.stay && range->second.freed_at < 0) {
+    untouched_.erase(entry);
+  } else if (!range->second.stay) {
+    used_.erase(entry);
+    used_by_[static_cast<std::size_t>(range->second.freed_by + 1)].erase(entry);
+  }
+  return ranges_.erase(range);
+}
+
+// The oldest range whose run of neighbours, none of them newer, holds `length`. Ranges come in
+// order of age, so the first run that is long enough is as new as its newest part, and no run is
+// older.
+std::optional<std::int64_t> Ranges::find_in(const ByAge& ages, std::int64_t length,
+                                            std::optional<int> freed_by) const {
+  const auto joins = [&](const Range& range, std::int64_t stamp) {
+    const bool usable =
+        !range.stay && (!freed_by || range.freed_at < 0 || range.freed_by == *freed_by);
+    return usable && range.freed_at <= stamp;
+  };
+  for (const auto& [stamp, start] : ages) {
+    auto first = ranges_.find(start);
+    auto last = first;
+    std::int64_t found = first->second.length;
+    while (first != ranges_.begin()) {
+      const auto before = std::prev(first);
+      if (before->first + before->second.length != first->first || !joins(before->second, stamp)) {
+        break;
+      }
+      first = before;
+      found += first->second.length;
+    }
+    while (found < length) {
+      const auto after = std::next(last);
+      if (after == ranges_.end() || last->first + last->second.length != after->first ||
+          !joins(after->second, stamp)) {
+        break;
+      }
+      last = after;
+      found += last->second.length;
+    }
+    if (found >= length) {
+      return first->first;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> Ranges::find_oldest(std::int64_t length,
                                                 std::optional<int> freed_by) const {
-  std::optional<std::int64_t> best;
-  std::int64_t best_stamp = std::numeric_limits<std::int64_t>::max();
-  const auto usable = [&](const Range& range) {
-    return !range.stay && (!freed_by || range.freed_at < 0 || range.freed_by == *freed_by);
-  };
-  for (std::size_t i = 0; i < ranges_.size(); ++i) {
-    std::int64_t stamp = -1;
-    std::int64_t found = 0;
-    std::int64_t at = ranges_[i].start;
-    for (std::size_t j = i; j < ranges_.size() && found < length && stamp < best_stamp; ++j) {
-      if (!usable(ranges_[j]) || ranges_[j].start != at) {
-        break;
-      }
-      stamp = std::max(stamp, ranges_[j].freed_at);
-      found += ranges_[j].length;
-      at += ranges_[j].length;
-    }
-    if (found >= length && stamp < best_stamp) {
-      best_stamp = stamp;
-      best = ranges_[i].start;
-      if (stamp < 0) {
-        break;  // never used: nothing is older
-      }
-    }
+  if (const auto start = find_in(untouched_, length, freed_by)) {
+    return start;
   }
-  return best;
+  return find_in(freed_by ? used_by_[static_cast<std::size_t>(*freed_by + 1)] : used_, length,
+                 freed_by);
 }
 
 std::optional<std::int64_t> Ranges::find_tightest(std::int64_t length) const {
   std::optional<std::int64_t> best;
   std::int64_t best_length = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < ranges_.size();) {
-    std::int64_t hole = 0;
-    std::size_t j = i;
-    for (; j < ranges_.size() && !ranges_[j].stay && ranges_[j].start == ranges_[i].start + hole;
-         ++j) {
-      hole += ranges_[j].length;
-    }
+  std::int64_t hole_start = 0;
+  std::int64_t hole = 0;
+  const auto close = [&] {
     if (hole >= length && hole < best_length) {
       best_length = hole;
-      best = ranges_[i].start;
+      best = hole_start;
     }
-    i = std::max(j, i + 1);
+    hole = 0;
+  };
+  for (const auto& [start, range] : ranges_) {
+    if (range.stay || start != hole_start + hole) {
+      close();
+    }
+    if (!range.stay) {
+      hole_start = hole == 0 ? start : hole_start;
+      hole += range.length;
+    }
   }
+  close();
   return best;
 }
 
 std::vector<Stay> Ranges::take(std::int64_t start, std::int64_t length, Stay stay) {
-  const auto first =
-      std::lower_bound(ranges_.begin(), ranges_.end(), start,
-                       [](const Range& range, std::int64_t value) { return range.start < value; });
-  auto past = first;
+  auto range = ranges_.find(start);
+  Range rest;
   std::int64_t got = 0;
   while (got < length) {
-    got += past->length;
-    ++past;
+    rest = range->second;
+    got += rest.length;
+    range = remove(range);
   }
-  Range rest = *(past - 1);
+  add({start, length, stay, -1, -1});
   rest.start = start + length;
   rest.length = got - length;
-  const auto at = ranges_.erase(first, past);
-  const auto taken = ranges_.insert(at, {start, length, stay, -1, -1});
+  if (rest.length > 0) {
+    add(rest);
+  }
   if (stay >= starts_.size()) {
     starts_.resize(stay + 1, -1);
   }
   starts_[stay] = start;
-  if (rest.length > 0) {
-    ranges_.insert(taken + 1, rest);
-  }
+  return replace_former(start, start + length, stay);
+}
 
+// `stay` becomes the last tenant of [start, end); returns who was before.
+std::vector<Stay> Ranges::replace_former(std::int64_t start, std::int64_t end, Stay stay) {
   std::vector<Stay> before;
-  const std::int64_t end = start + length;
-  auto old =
-      std::lower_bound(former_.begin(), former_.end(), start,
-                       [](const Former& entry, std::int64_t value) { return entry.end <= value; });
-  while (old != former_.end() && old->start < end) {
-    before.push_back(old->stay);
-    const Former cut = *old;
+  auto old = former_.lower_bound(start);
+  if (old != former_.begin() && std::prev(old)->second.end > start) {
+    --old;
+  }
+  while (old != former_.end() && old->first < end) {
+    const std::int64_t old_start = old->first;
+    const Former cut = old->second;
+    before.push_back(cut.stay);
     old = former_.erase(old);
-    if (cut.start < start) {
-      old = former_.insert(old, {cut.start, start, cut.stay}) + 1;
+    if (old_start < start) {
+      former_.emplace(old_start, Former{start, cut.stay});
     }
     if (cut.end > end) {
-      old = former_.insert(old, {end, cut.end, cut.stay});
-      break;
+      former_.emplace(end, cut);
     }
   }
-  const auto place =
-      std::lower_bound(former_.begin(), former_.end(), start,
-                       [](const Former& entry, std::int64_t value) { return entry.start < value; });
-  former_.insert(place, {start, end, stay});
+  former_.emplace(start, Former{end, stay});
   std::sort(before.begin(), before.end());
   before.erase(std::unique(before.begin(), before.end()), before.end());
   return before;
 }
 
 void Ranges::release(Stay stay, std::int64_t index, int engine) {
-  Range& range =
-      *std::lower_bound(ranges_.begin(), ranges_.end(), start_of(stay),
-                        [](const Range& entry, std::int64_t value) { return entry.start < value; });
+  Range& range = ranges_.at(start_of(stay));
   range.stay.reset();
   range.freed_at = index;
   range.freed_by = engine;
+  note_free(range);
 }
 
 void Ranges::forget_stamps() {
-  for (Range& range : ranges_) {
+  used_.clear();
+  for (ByAge& ages : used_by_) {
+    ages.clear();
+  }
+  for (auto& [start, range] : ranges_) {
     if (!range.stay) {
       range.freed_at = -1;
+      untouched_.emplace(-1, start);
     }
   }
+}
+
+std::vector<Ranges::Range> Ranges::ranges() const {
+  std::vector<Range> all;
+  all.reserve(ranges_.size());
+  for (const auto& [start, range] : ranges_) {
+    all.push_back(range);
+  }
+  return all;
 }
 
 }  // namespace trena

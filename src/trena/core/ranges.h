@@ -2,8 +2,11 @@
 // free.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "trena/isa/instruction.h"
@@ -41,19 +44,34 @@ class Ranges {
   // All free space becomes one kind: used before repacking.
   void forget_stamps();
 
-  const std::vector<Range>& ranges() const { return ranges_; }
+  // All of them, sorted by start.
+  std::vector<Range> ranges() const;
   // Of a stay that lives here now.
   std::int64_t start_of(Stay stay) const { return starts_[stay]; }
 
  private:
+  using ByStart = std::map<std::int64_t, Range>;
+  using ByAge = std::set<std::pair<std::int64_t, std::int64_t>>;  // (freed_at, start)
+
   struct Former {
-    std::int64_t start;
     std::int64_t end;
     Stay stay;
   };
-  std::vector<Range> ranges_;         // sorted by start, gapless but for barred ranges
-  std::vector<std::int64_t> starts_;  // by stay
-  std::vector<Former> former_;        // last tenants, sorted by start, not overlapping
+
+  void note_free(const Range& range);
+  void add(const Range& range);
+  ByStart::iterator remove(ByStart::iterator range);
+  std::optional<std::int64_t> find_in(const ByAge& ages, std::int64_t length,
+                                      std::optional<int> freed_by) const;
+  std::vector<Stay> replace_former(std::int64_t start, std::int64_t end, Stay stay);
+
+  ByStart ranges_;  // gapless but for barred ranges
+  // Free ranges by age: never used; used before; of these, by the engine that was last (0: a DMA).
+  ByAge untouched_;
+  ByAge used_;
+  std::array<ByAge, kEngineCount + 1> used_by_;
+  std::vector<std::int64_t> starts_;       // by stay
+  std::map<std::int64_t, Former> former_;  // last tenants by start, not overlapping
 };
 
 }  // namespace trena
