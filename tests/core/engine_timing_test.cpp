@@ -1,6 +1,7 @@
 // Probes of vector, scalar and GpSimd engines, of the gaps between instructions, and of the launch.
 // Expected values are literals with their source, never read back from hardware/*.toml.
 #include "core_rig.h"
+#include "trena/isa/sync/registers.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/tensor_copy.h"
@@ -179,6 +180,22 @@ TEST(EngineTiming, TheSameProgramIsTimedOnAnotherMachine) {
   const double took_cycles = ns_from_ticks(run.events[0].end) * 1.12;
   EXPECT_NEAR(took_cycles - std::round(took_cycles), 0.0, 1e-3);
   EXPECT_GT(took_cycles, 512);
+}
+
+// 68 ns per immediate move (published probes of Trn2), 847 ns per load from memory (INST-076).
+TEST(EngineTiming, RegisterInstructionsFollowEachOtherOnTheirSequencer) {
+  Rig rig;
+  rig.add<RegisterMove>();
+  rig.add<RegisterLoad>(rig.sbuf({1, 1}, DType::kInt32), nullptr);
+  rig.add<RegisterMove>();
+  rig.add<RegisterStore>(rig.sbuf({1, 1}, DType::kInt32), 7);
+  const auto run = rig.run();
+  EXPECT_EQ(run.events[1].start, ns(68));
+  EXPECT_EQ(run.events[2].start, ns(68 + 847));
+  EXPECT_EQ(run.events[3].start, ns(68 + 847 + 68));
+  for (const RunEvent& event : run.events) {
+    EXPECT_EQ(event.engine, run.events[0].engine);
+  }
 }
 
 // Published probes of Trn2: 37 ns to a copy, 47 ns to a transpose, 100 ns to other compute (hw.md

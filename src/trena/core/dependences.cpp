@@ -108,7 +108,10 @@ void Dependences::visit_bucket(Bucket& bucket, const Visit& access) {
 void Dependences::visit_state(HiddenState state, std::uint32_t item) {
   std::int64_t& last = last_of_state_[static_cast<std::size_t>(state)];
   if (last >= 0) {
-    found_.push_back(Wait::after_end(static_cast<std::uint32_t>(last)));
+    // One sequencer holds the registers and works in order: the next one needs no semaphore.
+    const auto earlier = static_cast<std::uint32_t>(last);
+    found_.push_back(state == HiddenState::kRegisters ? Wait::after_start(earlier)
+                                                      : Wait::after_end(earlier));
   }
   last = item;
 }
