@@ -1,7 +1,7 @@
 """nki.isa: the instructions of a NeuronCore.
 
 The functions are those of the compiled module: nothing in Python stands between a kernel and the machine.
-`documentation(name)` says what an instruction does; docs/reference lists them all.
+`documentation(name)` says what an instruction does; `trena explain` lists them all.
 """
 
 from __future__ import annotations
