@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -96,6 +97,24 @@ def test_diagnostic_has_the_shape_of_the_house(script):
     assert result.stderr.startswith("trena: ") or "\ntrena: " in result.stderr
     assert "script.py:11" in result.stderr and "rule" in result.stderr and "trena explain" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_interrupt_prints_what_is_known(script):
+    text = SCRIPT.replace("    nl.store(out, nl", """    import time
+    tile = nl.load(x)
+    print("running", flush=True)
+    for _ in range(10_000):
+        nisa.tensor_copy(dst=tile, src=tile)
+        time.sleep(0.01)
+    nl.store(out, nl""")
+    words = [sys.executable, "-m", "trena", "run", "--target", "trn2", str(script(text))]
+    environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        output, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130, complaint
+    assert "interrupted" in complaint and "scale" in output and "dma" in output
 
 
 def test_children_import_the_same_way(script):
