@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "core_rig.h"
+#include "random_kernel.h"
 #include "trena/core/timeline.h"
 #include "trena/isa/dma/dma_copy.h"
 #include "trena/number/threads.h"
@@ -16,15 +16,6 @@ namespace {
 using enum EngineKind;
 
 constexpr std::size_t kMostItems = 2048;
-constexpr std::int64_t kRows = 2;
-
-// Trainium2 with this many usable bytes per partition.
-Machine small_machine(std::int64_t sbuf_bytes) {
-  Machine machine = machine_named("trn2");
-  machine.core.sbuf.partition_kib =
-      static_cast<double>(machine.core.sbuf.reserved_bytes + sbuf_bytes) / 1024.0;
-  return machine;
-}
 
 using Token = std::uint64_t;
 Token mix(Token a, Token b) {
@@ -317,102 +308,10 @@ Insertions insertions(const Stream& stream) {
   return count;
 }
 
-// Kernels with two rows per tile: loads, products, copies and stores.
-class Kernel : public Rig {
- public:
-  using Rig::Rig;
-
-  Tensor load(std::int64_t bytes) {
-    const Tensor tile = sbuf({kRows, bytes}, DType::kUint8);
-    add<DmaCopy>(tile, hbm({kRows, bytes}, DType::kUint8), DmaRequest{});
-    return tile;
-  }
-  static Tensor columns(const Tensor& tensor, std::int64_t first, std::int64_t count) {
-    return tensor.with(tensor.dtype(), first, std::vector<Dim>{tensor.dim(0), {count, 1}});
-  }
-  // A tile filled in two parts.
-  Tensor load_in_parts(std::int64_t bytes) {
-    const Tensor tile = sbuf({kRows, bytes}, DType::kUint8);
-    const Tensor source = hbm({kRows, bytes}, DType::kUint8);
-    const std::int64_t half = bytes / 2;
-    add<DmaCopy>(columns(tile, 0, half), columns(source, 0, half), DmaRequest{});
-    add<DmaCopy>(columns(tile, half, bytes - half), columns(source, half, bytes - half),
-                 DmaRequest{});
-    return tile;
-  }
-  Tensor compute(std::vector<Tensor> sources, std::int64_t bytes, EngineKind engine = kVector) {
-    const Tensor result = sbuf({kRows, bytes}, DType::kUint8);
-    std::vector<Touch> touches = {writes(result)};
-    for (Tensor& source : sources) {
-      touches.push_back(reads(std::move(source)));
-    }
-    probe(engine, engine_cost(ns(50), ns(200)), touches);
-    return result;
-  }
-  void use(std::vector<Tensor> sources, EngineKind engine = kVector) {
-    compute(std::move(sources), 4, engine);
-  }
-  void product_into(const Tensor& bank, const Tensor& a, const Tensor& b) {
-    probe(kTensor, product(ns(10), ns(50)), {reads(a), reads(b), accumulates(bank)});
-  }
-  void store(const Tensor& tile) { store_to(hbm({kRows, tile.size(1)}, DType::kUint8), tile); }
-  void store_to(const Tensor& far, const Tensor& tile) { add<DmaCopy>(far, tile, DmaRequest{}); }
-
-  Stream place(SpillPolicy spill = SpillPolicy::kAuto) {
-    return trena::place(program(), 0, program().machine(), spill);
-  }
-  Stream checked() {
-    Stream stream = place();
-    Verifier(program(), program().machine(), stream).check();
-    return stream;
-  }
-};
-
-void fill_randomly(Kernel& kernel, std::uint32_t seed) {
-  Random random(seed);
-  std::vector<Tensor> live;
-  std::vector<Tensor> results;
-  const auto pick = [&] {
-    return live[static_cast<std::size_t>(random(0, static_cast<std::int64_t>(live.size()) - 1))];
-  };
-  const auto size = [&] { return 4 * random(1, 16); };
-  constexpr EngineKind kEngines[] = {kVector, kScalar, kGpsimd};
-  for (int step = 0; step < 120; ++step) {
-    const EngineKind engine = kEngines[random(0, 2)];
-    const std::int64_t choice = live.size() < 3 ? 0 : random(0, 11);
-    if (choice <= 2) {
-      live.push_back(random(0, 2) == 0 ? kernel.load_in_parts(size()) : kernel.load(size()));
-    } else if (choice <= 4) {
-      live.push_back(kernel.compute({pick(), pick()}, size(), engine));
-    } else if (choice == 5) {
-      const Tensor target = pick();  // in place, or over old contents
-      const AccessKind kind = random(0, 1) == 0 ? AccessKind::kUpdate : AccessKind::kWrite;
-      kernel.probe(engine, engine_cost(ns(50), ns(200)), {reads(pick()), {kind, target}});
-    } else if (choice == 6) {
-      const Tensor target = pick();  // a part of it
-      kernel.probe(engine, engine_cost(ns(50), ns(200)),
-                   {reads(pick()), writes(Kernel::columns(target, 1, 2))});
-    } else if (choice <= 8) {
-      const Tensor bank = kernel.psum({kRows, 16});
-      for (std::int64_t count = random(1, 6); count > 0; --count) {
-        kernel.product_into(bank, pick(), pick());
-      }
-      live.push_back(kernel.compute({bank}, size()));
-    } else if (choice == 9) {
-      const Tensor tile = pick();
-      const Tensor far = kernel.hbm({kRows, tile.size(1)}, DType::kUint8);
-      kernel.store_to(far, tile);
-      results.push_back(far);
-    } else if (choice == 10 && !results.empty()) {
-      const Tensor far = results[static_cast<std::size_t>(
-          random(0, static_cast<std::int64_t>(results.size()) - 1))];
-      const Tensor tile = kernel.sbuf({kRows, far.size(1)}, DType::kUint8);
-      kernel.add<DmaCopy>(tile, far, DmaRequest{});
-      live.push_back(tile);
-    } else {
-      live.erase(live.begin() + random(0, static_cast<std::int64_t>(live.size()) - 1));
-    }
-  }
+Stream checked(Kernel& kernel) {
+  Stream stream = kernel.place();
+  Verifier(kernel.program(), kernel.program().machine(), stream).check();
+  return stream;
 }
 
 TEST(PlacementProperty, SpilledProgramsReadWhatTheyWouldHaveRead) {
@@ -421,7 +320,7 @@ TEST(PlacementProperty, SpilledProgramsReadWhatTheyWouldHaveRead) {
     SCOPED_TRACE(seed);
     Kernel kernel(small_machine(256));
     fill_randomly(kernel, seed);
-    const Insertions count = insertions(kernel.checked());
+    const Insertions count = insertions(checked(kernel));
     if (testing::Test::HasFatalFailure()) {
       return;
     }
@@ -439,7 +338,7 @@ TEST(PlacementProperty, FittingProgramsAreLeftAsTheyAre) {
     SCOPED_TRACE(seed);
     Kernel kernel(small_machine(16 * 1024));
     fill_randomly(kernel, seed);
-    const Stream stream = kernel.checked();
+    const Stream stream = checked(kernel);
     if (testing::Test::HasFatalFailure()) {
       return;
     }
@@ -513,7 +412,7 @@ TEST(Placement, LifetimesEndAtTheLastAccess) {
   kernel.use({first});
   const Tensor third = kernel.load(100);
   kernel.use({second, third});
-  const Stream stream = kernel.checked();
+  const Stream stream = checked(kernel);
   EXPECT_TRUE(insertions(stream).none());
   EXPECT_EQ(stream.sbuf_peak_bytes, 204);  // first, second and the result of 4
 }
@@ -529,7 +428,7 @@ TEST(Placement, CleanTilesAreLoadedAgainAndNeverStored) {
       kernel.use({tile});
     }
   }
-  const Insertions count = insertions(kernel.checked());
+  const Insertions count = insertions(checked(kernel));
   EXPECT_EQ(count.stores, 0);
   EXPECT_EQ(count.fetches, 0);
   EXPECT_GE(count.reloads, 2);  // two of four stay
@@ -548,7 +447,7 @@ TEST(Placement, TilesLoadedInPartsAreCleanToo) {
       kernel.use({tile});
     }
   }
-  const Stream stream = kernel.checked();
+  const Stream stream = checked(kernel);
   const Insertions count = insertions(stream);
   EXPECT_EQ(count.stores, 0);
   EXPECT_EQ(count.fetches, 0);
@@ -572,7 +471,7 @@ TEST(Placement, AHoleBetweenThePartsMakesATileOrdinary) {
       kernel.use({Kernel::columns(tile, 0, 50)});
     }
   }
-  const Insertions count = insertions(kernel.checked());
+  const Insertions count = insertions(checked(kernel));
   EXPECT_EQ(count.reloads, 0);
   EXPECT_GT(count.stores, 0);
 }
@@ -588,7 +487,7 @@ TEST(Placement, ComputedTilesAreStoredOnceAndFetched) {
       kernel.use({tile});
     }
   }
-  const Insertions count = insertions(kernel.checked());
+  const Insertions count = insertions(checked(kernel));
   EXPECT_EQ(count.reloads, 0);
   EXPECT_LE(count.stores, 4);  // what was stored and not written since is clean
   EXPECT_GE(count.stores, 2);
@@ -627,7 +526,7 @@ TEST(Placement, ARunOfProductsIsCutWhereItsOperandsDoNotFit) {
                         tiles[static_cast<std::size_t>(i)]);
   }
   kernel.store(kernel.compute({bank}, 16));
-  EXPECT_TRUE(insertions(kernel.checked()).none());  // each load only moved to its use
+  EXPECT_TRUE(insertions(checked(kernel)).none());  // each load only moved to its use
 }
 
 TEST(Placement, APinnedTileInTheWayIsMoved) {
@@ -640,7 +539,7 @@ TEST(Placement, APinnedTileInTheWayIsMoved) {
   kernel.use({first});
   kernel.use({last});
   kernel.use({wide});
-  const Stream stream = kernel.checked();
+  const Stream stream = checked(kernel);
   EXPECT_GE(insertions(stream).stores, 3);
   std::vector<std::int64_t> places;
   for (const Residence& residence : stream.residences) {
@@ -663,7 +562,7 @@ TEST(Placement, TheWindowThatIsIdleLongestIsEmptied) {
   kernel.use({other});
   kernel.use({result});
   kernel.use({late});
-  const Stream stream = kernel.checked();
+  const Stream stream = checked(kernel);
   for (const StreamItem& item : stream.items) {
     if (item.insertion == Insertion::kSpill) {
       AccessList list;
@@ -685,7 +584,7 @@ TEST(Placement, FragmentationIsTriedTighterBeforeAnythingSpills) {
       kernel.use({a, b});
       kernel.use({b});
     }
-    EXPECT_TRUE(insertions(kernel.checked()).none());
+    EXPECT_TRUE(insertions(checked(kernel)).none());
   }
 }
 
@@ -742,7 +641,7 @@ TEST(Placement, ALoadThatOthersNameStaysWhereItIs) {
     kernel.use({other});
   }
   kernel.use({named});
-  const Stream stream = kernel.checked();
+  const Stream stream = checked(kernel);
   EXPECT_EQ(stream.items[0].instruction, kernel.program().instructions(0)[0].get());
   EXPECT_EQ(stream.waits.of(1).front(), Wait::after_end(0));
 }
