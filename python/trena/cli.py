@@ -381,7 +381,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
-_TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--unwritten", "--trace", "--report",
+_TAKES_VALUE = {"--target", "--machine", "--set", "--lnc", "--values", "--schedule", "--spill", "--unwritten",
+                "--trace", "--report",
                 "--json", "-m"}
 
 

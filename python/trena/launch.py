@@ -543,7 +543,8 @@ def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machi
     time_only  the clock without values; outputs is then None
     unwritten  "error" (default), or "sentinel": bytes nobody wrote read as NaN, or 4 in integers
     """
-    options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill, unwritten=unwritten,
+    options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
+                              unwritten=unwritten,
                               set=tuple(set) or None, time_only=time_only or None)
     function, grid = kernel.prepared() if hasattr(kernel, "prepared") else (kernel, ())
     grid = grid or (() if lnc in (None, 1) else (lnc,))

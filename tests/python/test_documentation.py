@@ -106,15 +106,22 @@ def test_commands_run(command, desk):
     assert done.stdout.strip()
 
 
+def figures(line):
+    """The line without its figures, and the figures but for the host's own time."""
+    line = re.sub(r"in \d+\.\d+ s ", "in … s ", line.rstrip())
+    return re.sub(r"[\d.]*\d|[█▉▊▋▌▍▎▏·]+", "#", line), [float(text) for text in re.findall(r"[\d.]*\d", line)]
+
+
 def test_the_readme_shows_what_a_run_prints(desk):
+    """Word for word, and figure for figure within 1 %."""
     command, *shown = re.search(r"^```\n\$ (trena run .*?)^```", page("README.md"), re.MULTILINE | re.DOTALL) \
         .group(1).strip().splitlines()
     done = python("-m", "trena", *command.split()[1:], cwd=desk)
     assert done.returncode == 0, done.stderr
-    host_time = re.compile(r"in \d+\.\d+ s")
-    printed = [host_time.sub("in … s", line).rstrip() for line in done.stdout.splitlines()]
-    missing = [line for line in shown if line and host_time.sub("in … s", line).rstrip() not in printed]
-    assert not missing, "\n".join(missing) + "\nis not in\n" + done.stdout
+    printed = done.stdout.strip().splitlines()
+    assert [figures(line)[0] for line in shown] == [figures(line)[0] for line in printed]
+    for ours, theirs in zip(shown, printed):
+        assert figures(ours)[1] == pytest.approx(figures(theirs)[1], rel=0.01, abs=0.1), (ours, theirs)
 
 
 @pytest.mark.slow
@@ -125,7 +132,7 @@ def test_the_page_on_accuracy_is_todays():
     for line in page("docs/accuracy.md").splitlines():
         if found := re.match(r"\| ([\w-]+) \| trn.*\| ([+-]?[\d.]+) (?:%|points) \| [^|]+ \|$", line):
             listed[found.group(1)] = float(found.group(2))
-    assert listed == pytest.approx({r.row.id: r.error for r in accuracy.measure()}, abs=0.1)
+    assert listed == pytest.approx({r.row.id: r.error for r in accuracy.measure()}, abs=0.3)
 
 
 # docs/pytorch.md is run by test_torch.py.
