@@ -153,6 +153,25 @@ TEST(CurrentRamp, FullRateIsEarnedByABusyWindow) {
   EXPECT_EQ(product_after(10, ns(150), ns(kWindowNs)), kFull);
 }
 
+TEST(CurrentRamp, TheWindowStartsWithTheFirstWork) {
+  // AWS glossary: full rate is reached over about the first 3 us of work, whenever that begins.
+  for (const Ticks late : {-1, 0}) {
+    Rig rig;
+    const Tensor first = rig.sbuf({128, 1});
+    const Tensor second = rig.sbuf({128, 1});
+    const Ticks begin = ns(2000);
+    rig.probe(kVector, engine_cost(1, begin - kOtherEngineGap), {writes(first)});
+    rig.probe(kScalar, engine_cost(1, begin + ns(kWindowNs) + late - kOtherEngineGap), {writes(second)});
+    for (int i = 0; i < 10; ++i) {
+      rig.probe(kTensor, product(0, ns(150)), {reads(first)});
+    }
+    const std::uint32_t last = rig.probe(kTensor, product(0, ns(100)), {reads(second)});
+    const auto run = rig.run();
+    EXPECT_EQ(run.events[2].start, begin);
+    EXPECT_EQ(took(run, last), late < 0 ? kHalf : kFull);
+  }
+}
+
 TEST(CurrentRamp, AnIdleWindowBringsTheCapBack) {
   EXPECT_EQ(product_after(10, ns(150), 2 * ns(kWindowNs) - 1), kFull);
   EXPECT_EQ(product_after(10, ns(150), 2 * ns(kWindowNs)), kHalf);

@@ -51,6 +51,9 @@ double TensorClock::rate_at(Ticks time) {
     }
     window_active_ = last_in_window();
   }
+  if (rate_ == floor_ && window_active_ == 0.0) {
+    window_start_ = time;  // the ramp is counted from the first work after idle time
+  }
   return rate_;
 }
 
