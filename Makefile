@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # PyTorch is optional: TORCH= leaves it out, and its tests are skipped by name.
 TORCH ?= torch==2.13.0
 BUILD := build/release
+# The C++ tests take as long to compile as Trena: only `make test` wants them.
+TESTS ?= OFF
 
 .PHONY: demo test test-slow bench accuracy build clean sanitize
 
@@ -15,7 +17,7 @@ demo: build
 
 build: $(VENV)/.tools
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall \
-	  -C build-dir=$(BUILD) -C cmake.define.TRENA_TESTS=ON .
+	  -C build-dir=$(BUILD) -C cmake.define.TRENA_TESTS=$(TESTS) .
 
 # What the build and the tests need. The system libraries come first: pip builds against them.
 $(VENV)/.tools: scripts/install_system_libraries.sh pyproject.toml
@@ -23,14 +25,20 @@ $(VENV)/.tools: scripts/install_system_libraries.sh pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet "cmake>=3.25" ninja nanobind scikit-build-core pyproject-metadata pathspec \
-	  numpy ml_dtypes rich pytest hypothesis threadpoolctl $(TORCH)
+	  numpy ml_dtypes rich pytest hypothesis threadpoolctl
 	touch $@
 
-test: build
+$(VENV)/.torch: $(VENV)/.tools
+	test -z "$(TORCH)" || $(BIN)/pip install --quiet $(TORCH)
+	touch $@
+
+test: $(VENV)/.torch
+	$(MAKE) build TESTS=ON
 	$(BUILD)/trena_tests --gtest_brief=1
 	$(BIN)/python -m pytest -q -m "not slow" tests
 
-test-slow: build
+test-slow: $(VENV)/.torch
+	$(MAKE) build TESTS=ON
 	$(BUILD)/trena_tests --gtest_brief=1
 	$(BIN)/python -m pytest -q tests
 
