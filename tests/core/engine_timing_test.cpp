@@ -1,6 +1,7 @@
 // Probes of vector, scalar and GpSimd engines, of the gaps between instructions, and of the launch.
 // Expected values are literals with their source, never read back from hardware/*.toml.
 #include "core_rig.h"
+#include "trena/isa/scalar/activation.h"
 #include "trena/isa/sync/registers.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/memset.h"
@@ -329,6 +330,29 @@ TEST(ActivationTables, AnotherSetCostsALoadAndTheSameSetNone) {
     }
     EXPECT_EQ(run.per_core[0].table_loads, 3);
     EXPECT_EQ(run.per_core[0].table_load_time, ns(3 * load_ns));
+  }
+}
+
+TEST(ActivationTables, FunctionsOfOneSetShareIt) {
+  // {copy, square, rsqrt ...}, {sigmoid} and {exp} are sets on one Trn2 build (published probes,
+  // hw.md §2.4).
+  Rig rig;
+  const auto activate = [&](MathFunction function) {
+    return rig.add<Activation>(rig.sbuf({128, 128}), function,
+                               ActivationInput{rig.sbuf({128, 128}), {}, 1.0}, Reduction{});
+  };
+  const std::vector<std::pair<MathFunction, bool>> functions = {
+      {MathFunction::kExp, true},    {MathFunction::kExp, false},    {MathFunction::kSquare, true},
+      {MathFunction::kRsqrt, false}, {MathFunction::kSigmoid, true}, {MathFunction::kExp, true}};
+  for (const auto& [function, loads] : functions) {
+    activate(function);
+  }
+  const auto run = rig.run({.schedule = SchedulePolicy::kProgram});
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const Ticks until_free = run.events[i].busy_until - run.events[i].start;
+    // 128 elements and 111 cycles of issue: 199 ns (hw.md §2.4).
+    EXPECT_EQ(until_free, cycles(128 + 111, kScalarGhz) + (functions[i].second ? ns(1283) : 0))
+        << i;
   }
 }
 

@@ -161,7 +161,8 @@ TEST(CurrentRamp, TheWindowStartsWithTheFirstWork) {
     const Tensor second = rig.sbuf({128, 1});
     const Ticks begin = ns(2000);
     rig.probe(kVector, engine_cost(1, begin - kOtherEngineGap), {writes(first)});
-    rig.probe(kScalar, engine_cost(1, begin + ns(kWindowNs) + late - kOtherEngineGap), {writes(second)});
+    rig.probe(kScalar, engine_cost(1, begin + ns(kWindowNs) + late - kOtherEngineGap),
+              {writes(second)});
     for (int i = 0; i < 10; ++i) {
       rig.probe(kTensor, product(0, ns(150)), {reads(first)});
     }
