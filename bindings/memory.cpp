@@ -307,6 +307,9 @@ nb::list get_pattern(const Tensor& self) {
 
 // (bytes of the elements in row-major order, shape, dtype): trena.arrays makes the NumPy array.
 nb::tuple to_numpy(const Tensor& self) {
+  if (self.indirection() != nullptr && self.indirection()->escape) {
+    throw Error(ErrorKind::kBounds, "out-of-bounds", *self.indirection()->escape);
+  }
   nb::object bytes =
       nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(self.size_bytes())));
   read_bits(self, reinterpret_cast<std::byte*>(PyByteArray_AS_STRING(bytes.ptr())));

@@ -215,3 +215,25 @@ def test_grid_functions():
     kernel[1](X)
     kernel[2](X)
     assert seen == [(0, 1, 0), (0, 1, 1), (0, 2, 1), (1, 2, 1)]
+
+
+def test_run_time_index_outside_its_tensor():
+    def kernel_with(mode):
+        @nki.jit
+        def kernel(index, data):
+            out = nl.zeros((4, 8), nl.float32, buffer=nl.shared_hbm)
+            row = nl.load(index)
+            nisa.dma_copy(dst=out.ap(pattern=[[8, 1], [1, 8]], offset=0, scalar_offset=row, indirect_dim=0),
+                          src=nl.load(data), oob_mode=mode)
+            return out
+
+        return nki.simulate(kernel)
+
+    data = GENERATOR.standard_normal((1, 8)).astype(np.float32)
+    for row in (2, 4, -1000):
+        expected = np.zeros((4, 8), np.float32)
+        if row < 4 and row >= 0:
+            expected[row] = data
+        np.testing.assert_array_equal(kernel_with(nisa.oob_mode.skip)(np.array([[row]], np.int32), data), expected)
+    with pytest.raises(IndexError):
+        kernel_with(nisa.oob_mode.error)(np.array([[4]], np.int32), data)

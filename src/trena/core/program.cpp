@@ -62,6 +62,25 @@ void refuse_tensor_indirection(const Instruction& instruction, const AccessList&
   }
 }
 
+// Is the instruction without effect, because a run-time index is outside its tensor and it skips
+// that?
+bool is_skipped(const Instruction& instruction, const AccessList& accesses) {
+  for (const Access& access : accesses) {
+    const Indirection* indirection = access.tensor->indirection().get();
+    if (indirection == nullptr || !indirection->escape) {
+      continue;
+    }
+    if (instruction.skips_out_of_bounds()) {
+      return true;
+    }
+    ErrorText text = *indirection->escape;
+    text.device = "a run-time error with oob_mode.error";
+    text.fix = "clamp the index, or pass oob_mode=oob_mode.skip to a DMA";
+    throw Error(ErrorKind::kBounds, "out-of-bounds", std::move(text));
+  }
+  return false;
+}
+
 }  // namespace
 
 void check_core_count(const Machine& machine, int core_count) {
@@ -285,8 +304,11 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     scratch_.clear();
     instruction->access(scratch_);
     refuse_tensor_indirection(*instruction, scratch_);
+    const bool skipped = is_skipped(*instruction, scratch_);
     if (options_.values) {
-      execute(*instruction, scratch_, *stream.state);
+      if (!skipped) {
+        execute(*instruction, scratch_, *stream.state);
+      }
       for (const Access& access : scratch_) {
         access.tensor->unpin();
       }

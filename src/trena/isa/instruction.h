@@ -117,6 +117,10 @@ class Instruction {
   // Does it move data through the DMA rings (cost().dma is set) rather than through its engine?
   virtual bool is_dma() const { return false; }
 
+  // Does an operand whose run-time index is outside its tensor leave it without effect
+  // (oob_mode.skip)?
+  virtual bool skips_out_of_bounds() const { return false; }
+
   // Rendezvous group of instructions that wait for each other on several cores; -1: none.
   virtual std::int64_t rendezvous() const { return -1; }
 

@@ -116,6 +116,9 @@ struct Indirection {
   std::int64_t row_stride_bytes = 0;  // kVector: of dimension 0 of the base tensor
   std::int64_t row_count =
       0;  // kVector: rows of the base tensor; kColumns: its elements per partition
+  // kScalar with an index outside the base tensor: what is wrong with it. The view then stands at
+  // index 0; an instruction with oob_mode.skip leaves it alone, any other is refused.
+  std::optional<ErrorText> escape;
 };
 
 }  // namespace trena

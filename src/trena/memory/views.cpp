@@ -47,13 +47,15 @@ bool gathers(const Tensor& tensor) {
   throw Error(ErrorKind::kIllegal, id, std::move(text));
 }
 
+ErrorText index_text(const Tensor& tensor, int axis, std::int64_t index, std::int64_t first) {
+  return {.rule = "an index stays inside its dimension",
+          .here = fmt::format("index {} of dimension {} of {}", index, axis, tensor.describe()),
+          .limit = fmt::format("{} to {}", first, tensor.size(axis) - 1)};
+}
+
 [[noreturn]] void throw_index(const Tensor& tensor, int axis, std::int64_t index,
                               std::int64_t first) {
-  throw Error(
-      ErrorKind::kBounds, "out-of-bounds",
-      {.rule = "an index stays inside its dimension",
-       .here = fmt::format("index {} of dimension {} of {}", index, axis, tensor.describe()),
-       .limit = fmt::format("{} to {}", first, tensor.size(axis) - 1)});
+  throw Error(ErrorKind::kBounds, "out-of-bounds", index_text(tensor, axis, index, first));
 }
 
 [[noreturn]] void throw_slice(const Tensor& tensor, int axis, std::int64_t start,
@@ -195,7 +197,7 @@ bool inside(const Tensor& tensor, std::int64_t offset_bytes, std::span<const Dim
 // ---- indexing
 // ------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Indirection> scalar_indirection(const Tensor& tensor, const Tensor* index) {
+std::shared_ptr<Indirection> scalar_indirection(const Tensor& tensor, const Tensor* index) {
   if (tensor.indirection()) {
     illegal("indirect-view",
             {.rule = "a view takes one run-time index: it cannot be made indirect again",
@@ -254,6 +256,16 @@ std::int64_t checked_index(const Tensor& tensor, int axis, std::int64_t index, s
     require_not_first(tensor, 0, "an index");
   }
   return wrap(index, size);
+}
+
+// An index known only at run time: one outside is the business of the instruction (oob_mode).
+std::int64_t index_or_escape(const Tensor& tensor, int axis, std::int64_t index,
+                             Indirection& indirection) {
+  if (index >= 0 && index < tensor.size(axis)) {
+    return index;
+  }
+  indirection.escape = index_text(tensor, axis, index, 0);
+  return 0;
 }
 
 int count_axes(const Tensor& tensor, std::span<const Index> indices) {
@@ -378,10 +390,10 @@ Tensor select(const Tensor& tensor, int dim, const ScalarOffset& index) {
   const int axis = resolve_axis(tensor, dim);
   require_viewable(tensor, "a run-time select");
   require_not_first(tensor, axis, "a run-time select");
-  std::shared_ptr<const Indirection> indirection = scalar_indirection(tensor, index.tensor);
+  std::shared_ptr<Indirection> indirection = scalar_indirection(tensor, index.tensor);
   const std::int64_t value =
       index.tensor != nullptr ? scalar_value(*index.tensor, "index") : index.value;
-  return drop_axis(tensor, axis, checked_index(tensor, axis, value, 0))
+  return drop_axis(tensor, axis, index_or_escape(tensor, axis, value, *indirection))
       .with_indirection(std::move(indirection));
 }
 
@@ -922,11 +934,12 @@ ApView ap(const Tensor& tensor, const ApRequest& request) {
   if (request.scalar_offset) {
     const int axis = resolve_axis(tensor, request.indirect_dim);
     require_not_first(tensor, axis, "scalar_offset");
-    indirection = scalar_indirection(tensor, request.scalar_offset->tensor);
+    std::shared_ptr<Indirection> scalar = scalar_indirection(tensor, request.scalar_offset->tensor);
     const std::int64_t value = request.scalar_offset->tensor != nullptr
                                    ? scalar_value(*request.scalar_offset->tensor, "scalar_offset")
                                    : request.scalar_offset->value;
-    offset_bytes += checked_index(tensor, axis, value, 0) * tensor.dim(axis).stride_bytes;
+    offset_bytes += index_or_escape(tensor, axis, value, *scalar) * tensor.dim(axis).stride_bytes;
+    indirection = std::move(scalar);
   }
   std::span<const Dim> checked = dims.span();
   if (request.vector_offset != nullptr) {
