@@ -25,21 +25,26 @@ Dependences::History& Dependences::history(Key key) {
 }
 
 Dependences::Bucket& Dependences::block(History& history, std::int64_t number) {
-  const auto index = static_cast<std::size_t>(number);
-  if (index >= history.size()) {
-    history.resize(index + 1);
+  if (number == 0) {
+    return history.first;
   }
-  return history[index];
+  const auto index = static_cast<std::size_t>(number - 1);
+  if (index >= history.others.size()) {
+    history.others.resize(index + 1);
+  }
+  return history.others[index];
 }
 
 void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& former) {
-  Bucket& bucket = block(history(stay), 0);
-  for (const Key key : former) {  // older stays: their histories do not move any more
-    for (const Bucket& old : histories_[key]) {
-      for (const std::vector<Pending>* list : {&old.writers, &old.readers}) {
-        for (const Pending& pending : *list) {
-          bucket.readers.push_back(remember({pending.item, AccessKind::kRead, whole, Box(whole)}));
-        }
+  const Visit all{0, AccessKind::kRead, whole, Box(whole)};
+  Bucket& bucket = history(stay).first;
+  for (const Key key : former) {  // older stays, on the chip: one block
+    const Bucket& old = histories_[key].first;
+    for (std::int32_t at : {old.writers, old.readers}) {
+      for (; at != kNone; at = pending_[static_cast<std::size_t>(at)].next) {
+        Visit inherited = all;
+        inherited.item = pending_[static_cast<std::size_t>(at)].item;
+        remember(bucket.readers, inherited);
       }
     }
   }
@@ -59,50 +64,56 @@ void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, Acces
   }
 }
 
-Dependences::Pending Dependences::remember(const Visit& access) {
-  std::uint32_t slot;
-  if (free_regions_.empty()) {
-    slot = static_cast<std::uint32_t>(regions_.size());
+void Dependences::remember(std::int32_t& list, const Visit& access) {
+  std::int32_t place = unused_;
+  if (place == kNone) {
+    place = static_cast<std::int32_t>(pending_.size());
+    pending_.push_back({access.item, list, access.kind, access.box});
     regions_.push_back(access.region);
   } else {
-    slot = free_regions_.back();
-    free_regions_.pop_back();
-    regions_[slot] = access.region;
+    unused_ = pending_[static_cast<std::size_t>(place)].next;
+    pending_[static_cast<std::size_t>(place)] = {access.item, list, access.kind, access.box};
+    regions_[static_cast<std::size_t>(place)] = access.region;
   }
-  return {access.item, slot, access.kind, access.box};
+  list = place;
 }
 
 // Waits for what overlaps `access`, and forgets what everybody who waits for `access` waits for
 // anyway.
-void Dependences::settle(std::vector<Pending>& list, const Visit& access) {
+void Dependences::settle(std::int32_t& list, const Visit& access) {
   const bool reads = reads_only(access.kind);
-  const auto settled = [&](const Pending& pending) {
+  for (std::int32_t* link = &list; *link != kNone;) {
+    const std::int32_t place = *link;
+    Pending& pending = pending_[static_cast<std::size_t>(place)];
+    const Region& region = regions_[static_cast<std::size_t>(place)];
     if (pending.item == access.item || pending.box.apart(access.box) ||
-        !overlaps(regions_[pending.region], access.region)) {
-      return false;
+        !overlaps(region, access.region)) {
+      link = &pending.next;
+      continue;
     }
     // PSUM adds in the order of arrival and the array keeps products in order (hw.md §2.2):
     // starting later is enough.
     const bool chain =
         pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
     found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
-    if (reads || !covers(access.region, regions_[pending.region])) {
-      return false;
+    if (reads || !covers(access.region, region)) {
+      link = &pending.next;
+      continue;
     }
-    free_regions_.push_back(pending.region);
-    return true;
-  };
-  list.erase(std::remove_if(list.begin(), list.end(), settled), list.end());
+    *link = pending.next;
+    pending.next = unused_;
+    unused_ = place;
+  }
 }
 
 void Dependences::visit_bucket(Bucket& bucket, const Visit& access) {
   settle(bucket.writers, access);
   if (reads_only(access.kind)) {
-    bucket.readers.push_back(remember(access));
+    remember(bucket.readers, access);
     return;
   }
   settle(bucket.readers, access);
-  bucket.writers.push_back(remember(access));
+  remember(bucket.writers, access);
 }
 
 void Dependences::visit_state(HiddenState state, std::uint32_t item) {

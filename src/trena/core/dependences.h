@@ -54,34 +54,40 @@ class Dependences {
   };
   struct Pending {
     std::uint32_t item;
-    std::uint32_t region;  // index into regions_
+    std::int32_t next;  // in its list, kNone at the end
     AccessKind kind;
     Box box;
   };
+  static constexpr std::int32_t kNone = -1;
   struct Visit {
     std::uint32_t item;
     AccessKind kind;
     Region region;
     Box box;
   };
+  // Heads of lists through pending_.
   struct Bucket {
-    std::vector<Pending> writers;
-    std::vector<Pending> readers;
+    std::int32_t writers = kNone;
+    std::int32_t readers = kNone;
   };
   // By block of rows, so that each access of a large HBM tensor looks at few others; on the chip
   // one block.
-  using History = std::vector<Bucket>;
+  struct History {
+    Bucket first;
+    std::vector<Bucket> others;
+  };
 
   History& history(Key key);
   static Bucket& block(History& history, std::int64_t number);
   void visit_bucket(Bucket& bucket, const Visit& access);
-  void settle(std::vector<Pending>& list, const Visit& access);
-  Pending remember(const Visit& access);
+  void settle(std::int32_t& list, const Visit& access);
+  void remember(std::int32_t& list, const Visit& access);
 
   std::vector<History> histories_;                     // by key
   std::unordered_map<Key, History> sparse_histories_;  // from kSparse on
-  std::vector<Region> regions_;                        // of what is pending
-  std::vector<std::uint32_t> free_regions_;
+  std::vector<Pending> pending_;                       // of all lists
+  std::vector<Region> regions_;                        // beside it
+  std::int32_t unused_ = kNone;                        // list of free places in both
   std::array<std::int64_t, kHiddenStates> last_of_state_{-1, -1, -1, -1};
   std::vector<Wait> found_;
 };
