@@ -19,7 +19,8 @@ import traceback
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "python"))
+if os.path.isdir(os.path.join(ROOT, "build", "python", "trena")):  # a source tree; else Trena is installed
+    sys.path.insert(0, os.path.join(ROOT, "python"))
 
 GENERATOR = np.random.default_rng(0)
 
@@ -75,7 +76,7 @@ _SCRIPTS = {
 
 def _run_scripts(checkout: str, target: str, only: str) -> int:
     """Each script under `trena run`; the number that end with another exit code than they should."""
-    environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     failures = 0
     for script, expected in _SCRIPTS.items():
         if only not in script:

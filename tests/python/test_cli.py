@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PYTHONPATH = os.pathsep.join(path for path in sys.path if path)  # this Trena: of the source tree, or installed
 
 SCRIPT = '''
 import sys
@@ -29,7 +29,7 @@ print("sum", scale(x).sum(), *sys.argv[1:])
 
 
 def trena(*words, cwd=None, env=None):
-    environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python"), **(env or {})}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, **(env or {})}
     environment.pop("TRENA_IMPORTS", None) if env is None else None
     return subprocess.run([sys.executable, "-m", "trena", *map(str, words)], capture_output=True, text=True, cwd=cwd,
                           env=environment, timeout=120)
@@ -108,7 +108,7 @@ def test_interrupt_prints_what_is_known(script):
         time.sleep(0.01)
     nl.store(out, nl""")
     words = [sys.executable, "-m", "trena", "run", "--target", "trn2", str(script(text))]
-    environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
