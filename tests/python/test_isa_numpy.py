@@ -3,7 +3,6 @@
 import ml_dtypes
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,21 +95,19 @@ def test_tensor_reduce(partitions, free, count, source, negate, seed):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4 if name == "add" else 0)
 
 
-FUNCTIONS = {
-    "exp": torch.exp, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "erf": torch.erf,
-    "silu": torch.nn.functional.silu, "gelu": torch.nn.functional.gelu, "softplus": torch.nn.functional.softplus,
-    "mish": torch.nn.functional.mish, "square": torch.square, "abs": torch.abs, "sign": torch.sign,
-}
+FUNCTIONS = ("abs", "erf", "exp", "gelu", "mish", "relu", "sigmoid", "sign", "silu", "softplus", "square", "tanh")
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_activation_against_torch(name):
+    torch = pytest.importorskip("torch")
     data = np.random.default_rng(3).uniform(-4, 4, (128, 60)).astype(np.float32)
     bias = np.random.default_rng(4).uniform(-1, 1, (128, 1)).astype(np.float32)
     found = run(lambda dst, x, b: nisa.activation(dst=dst, op=getattr(nl, name), data=x, bias=b, scale=0.5), data, bias,
                 out=(data.shape, "float32"))
     argument = data * np.float32(0.5) + bias
-    expected = FUNCTIONS[name](torch.from_numpy(argument.astype(np.float64))).numpy()
+    function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    expected = function(torch.from_numpy(argument.astype(np.float64))).numpy()
     np.testing.assert_allclose(found, expected, rtol=3e-7, atol=1e-9)
 
 
@@ -126,7 +123,8 @@ def test_softmax_in_five_instructions(columns, seed):
         nisa.reciprocal(dst=total, data=total)
         nisa.tensor_scalar(dst=dst, data=x, op0=nl.multiply, operand0=total)
 
-    expected = torch.softmax(torch.from_numpy(data).double(), dim=1).numpy()
+    exponentials = np.exp(data.astype(np.float64) - data.max(axis=1, keepdims=True))
+    expected = exponentials / exponentials.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(run(body, data, out=(data.shape, "float32")), expected, rtol=2e-6)
 
 
