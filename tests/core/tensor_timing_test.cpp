@@ -253,6 +253,65 @@ TEST(SustainedLimit, IdleTimeRestoresTheBudget) {
   EXPECT_NEAR(static_cast<double>(streaming), static_cast<double>(cycles(32 + 512 + 24, 2.8)), 2.0);
 }
 
+// nki.isa.nc_matmul: products on different row or column tiles of the array run in parallel (2 x 64
+// rows, from v3 on 4 x 32 rows; columns likewise). Steady time of one round over all tiles, in
+// cycles.
+double round_cycles(std::string_view machine, double ghz,
+                    std::vector<std::array<std::int64_t, 2>> positions,
+                    std::array<std::int64_t, 2> size) {
+  Rig rig(machine);
+  std::vector<Tensor> banks;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    banks.push_back(rig.psum({size[1], 512}));
+  }
+  const Tensor weights = rig.sbuf({size[0], size[1]}, DType::kBfloat16);
+  const Tensor moving = rig.sbuf({size[0], 512}, DType::kBfloat16);
+  std::uint32_t last = 0;
+  constexpr std::uint32_t kRounds = 60;
+  for (std::uint32_t i = 0; i < kRounds; ++i) {
+    for (std::size_t tile = 0; tile < positions.size(); ++tile) {
+      MatmulOptions options;
+      options.tile_position = positions[tile];
+      options.tile_size = size;
+      last = rig.add<NcMatmul>(banks[tile], weights, moving, options);
+    }
+  }
+  const auto run = rig.run();
+  const auto tiles = static_cast<std::uint32_t>(positions.size());
+  return ns_from_ticks(run.events[last].end - run.events[last - 10 * tiles].end) / 10 * ghz;
+}
+
+TEST(ArrayTiles, DisjointTilesRunSideBySide) {
+  const double one = 512 + 24;
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {32, 0}, {64, 0}, {96, 0}}, {32, 128}), one, 1);
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {64, 0}}, {64, 128}), one, 1);
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {0, 64}}, {128, 64}), one, 1);
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {0, 32}, {32, 0}, {32, 32}}, {32, 32}), 2 * one,
+              1);  // a quarter
+  EXPECT_NEAR(round_cycles("trn1", 2.8, {{0, 0}, {64, 0}}, {64, 128}), one, 1);
+}
+
+TEST(ArrayTiles, TheSameTileIsUsedInTurn) {
+  // A quarter of the array never leaves the ramp's cap: each takes twice as long.
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{32, 0}}, {32, 128}), 1024 + 24, 1);
+  EXPECT_NEAR(round_cycles("trn1", 2.8, {{64, 0}, {64, 0}}, {64, 128}), 2 * (512 + 24), 1);
+}
+
+TEST(ArrayTiles, AProductOnTheWholeArrayWaitsForEveryTile) {
+  Rig rig("trn1");
+  MatmulOptions half;
+  half.tile_position = {64, 0};
+  half.tile_size = {64, 128};
+  const std::uint32_t tile =
+      rig.add<NcMatmul>(rig.psum({128, 512}), rig.sbuf({64, 128}, DType::kBfloat16),
+                        rig.sbuf({64, 512}, DType::kBfloat16), half);
+  const std::uint32_t whole = stream(rig, 1, {});
+  const auto run = rig.run();
+  // Issue after 64 cycles, streaming behind the tile.
+  EXPECT_EQ(run.events[whole].start - run.events[tile].start, cycles(64, 2.8));
+  EXPECT_TRUE(same(run.events[whole].end - run.events[tile].end, cycles(512 + 24, 2.8)));
+}
+
 TEST(TensorStream, TheTimedWorkIsTheCountedWork) {
   Rig rig;
   stream(rig, 7, {DType::kFloat32, 512, 64});

@@ -2,6 +2,9 @@
 // and the limit of the power budget (hw.md §1.8, §2.2, §2.7).
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "trena/isa/cost.h"
 #include "trena/machine/machine.h"
 
@@ -20,9 +23,10 @@ class TensorClock {
 
  private:
   double rate_at(Ticks time);
-  double last_in_window() const;
+  double in_window() const;
   void account(Ticks from, Ticks to, double area);
-  Ticks stretch_sustained(Ticks service, Ticks start);
+  Ticks stretch_sustained(Ticks service, Ticks start, double share);
+  Ticks blocks_free_at(std::uint32_t blocks) const;
 
   Ticks latency_;  // array fill, drain and write
   Ticks group_overhead_;
@@ -34,13 +38,18 @@ class TensorClock {
   double sustained_level_;
   Ticks sustained_window_;
 
-  Ticks free_at_ = 0;  // end of the last product's streaming
-  bool ever_ran_ = false;
+  Ticks issue_;  // between products on different parts of the array
+
+  std::array<Ticks, kArrayBlocks * kArrayBlocks> block_free_at_{};
+  Ticks free_at_ = 0;  // of the whole array
   Ticks window_start_ = 0;
   double window_active_ = 0;  // area-weighted busy ticks inside the window
-  Ticks last_from_ = 0;       // streaming of the last product
-  Ticks last_to_ = 0;
-  double last_area_ = 1;
+  struct Span {
+    Ticks from;
+    Ticks to;
+    double area;
+  };
+  std::vector<Span> spans_;  // products that reach past the start of the window
   double rate_ = 1;
   double excess_ = 0;  // busy ticks above the sustained level, leaky
 };

@@ -15,12 +15,17 @@ namespace trena {
 // §2.7). Services are pure streaming time at full rate; the tensor engine adds its fixed latencies,
 // hides LoadStationary behind the previous MultiplyMoving and stretches both under the power limit
 // (§1.8).
+// The array as 4 × 4 blocks, one bit each, row by row: tiling mode cuts it no finer (hw.md §2.2).
+constexpr int kArrayBlocks = 4;  // per side
+constexpr std::uint32_t kWholeArray = 0xFFFF;
+
 struct TensorWork {
   int passes = 0;             // 0: not a tensor-engine instruction
   Ticks load_stationary = 0;  // one pass
   Ticks multiply_moving = 0;  // one pass
   double active_area =
       1.0;  // share of the array's rows × columns that is switching (throttle input)
+  std::uint32_t blocks = kWholeArray;  // that it occupies; products on other blocks run beside it
 };
 
 // nki: unknown, swdge, hwdge, none (values of the public enum).

@@ -207,13 +207,15 @@ Cost NcMatmul::cost(const Machine& machine) const {
   const DType widest = size_bytes(stationary_.dtype()) >= size_bytes(moving_.dtype())
                            ? stationary_.dtype()
                            : moving_.dtype();
-  return product_cost(machine, {.contraction = stationary_.partitions() * rows_per_partition(),
-                                .stationary_columns = stationary_columns(),
-                                .moving_columns = moving_columns(),
-                                .dtype = widest,
-                                .transpose = options_.transpose,
-                                .onezero = options_.stationary_onezero || options_.moving_onezero,
-                                .double_row = double_row()});
+  return product_cost(
+      machine, {.contraction = stationary_.partitions() * rows_per_partition(),
+                .stationary_columns = stationary_columns(),
+                .moving_columns = moving_columns(),
+                .dtype = widest,
+                .transpose = options_.transpose,
+                .onezero = options_.stationary_onezero || options_.moving_onezero,
+                .double_row = double_row(),
+                .blocks = array_blocks(machine, options_.tile_position, options_.tile_size)});
 }
 
 }  // namespace trena

@@ -154,11 +154,13 @@ void NcMatmulMx::execute(CoreState&) const {
 }
 
 Cost NcMatmulMx::cost(const Machine& machine) const {
-  return product_cost(machine, {.contraction = stationary_.partitions() * mx::kPacked,
-                                .stationary_columns = stationary_.free_size(),
-                                .moving_columns = moving_.free_size(),
-                                .dtype = stationary_.dtype(),
-                                .mx = true});
+  return product_cost(
+      machine, {.contraction = stationary_.partitions() * mx::kPacked,
+                .stationary_columns = stationary_.free_size(),
+                .moving_columns = moving_.free_size(),
+                .dtype = stationary_.dtype(),
+                .mx = true,
+                .blocks = array_blocks(machine, options_.tile_position, options_.tile_size)});
 }
 
 }  // namespace trena

@@ -17,6 +17,25 @@ int passes(const TensorEngine& engine, const ProductShape& shape) {
 
 }  // namespace
 
+std::uint32_t array_blocks(const Machine& machine, const ArrayTile& position,
+                           const ArrayTile& size) {
+  if (!position || !size) {
+    return kWholeArray;
+  }
+  const TensorEngine& engine = machine.core.tensor;
+  const std::int64_t rows = engine.rows / kArrayBlocks;
+  const std::int64_t columns = engine.columns / kArrayBlocks;
+  std::uint32_t blocks = 0;
+  for (int block = 0; block < kArrayBlocks * kArrayBlocks; ++block) {
+    const std::int64_t row = block / kArrayBlocks * rows;
+    const std::int64_t column = block % kArrayBlocks * columns;
+    const bool inside = row + rows > (*position)[0] && row < (*position)[0] + (*size)[0] &&
+                        column + columns > (*position)[1] && column < (*position)[1] + (*size)[1];
+    blocks |= inside ? 1u << block : 0u;
+  }
+  return blocks;
+}
+
 Cost product_cost(const Machine& machine, const ProductShape& shape) {
   const TensorEngine& engine = machine.core.tensor;
   const bool fp32 = shape.dtype == DType::kFloat32;
@@ -42,6 +61,7 @@ Cost product_cost(const Machine& machine, const ProductShape& shape) {
   const std::int64_t rows_used = shape.contraction / depth;
   cost.tensor.active_area = static_cast<double>(rows_used * shape.stationary_columns) /
                             static_cast<double>(engine.rows * engine.columns);
+  cost.tensor.blocks = shape.blocks;
   cost.activity.multiply_accumulates =
       shape.contraction * shape.stationary_columns * shape.moving_columns;
   cost.activity.matmul_dtype = shape.dtype;

@@ -2,6 +2,9 @@
 // §2.7).
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "trena/isa/cost.h"
 #include "trena/machine/machine.h"
 #include "trena/number/dtype.h"
@@ -17,7 +20,13 @@ struct ProductShape {
   bool onezero = false;                 // a float32 operand holds only 0 and 1: one pass fewer
   bool double_row = false;              // two fp8 values per cell: contraction counts both
   bool mx = false;                      // four MX values per cell: contraction counts all
+  std::uint32_t blocks = kWholeArray;   // of the array, tiling mode
 };
+
+// The blocks of the array that a tile (row, column; rows, columns) occupies; all without one.
+using ArrayTile = std::optional<std::array<std::int64_t, 2>>;
+std::uint32_t array_blocks(const Machine& machine, const ArrayTile& position,
+                           const ArrayTile& size);
 
 Cost product_cost(const Machine& machine, const ProductShape& shape);
 
