@@ -254,6 +254,42 @@ TEST(MemoryPorts, V2EnginesTakeTurns) {
   }
 }
 
+TEST(MemoryPorts, LaterGenerationsTakeTurnsAtOneBank) {
+  // AWS trainium2_arch.rst: vector and scalar read PSUM in parallel unless both hit one bank.
+  for (const bool same : {true, false}) {
+    Rig rig("trn2");
+    const Tensor bank = rig.psum({128, 512});
+    const Tensor other = rig.psum({128, 512});
+    rig.probe(kVector, engine_cost(ns(500), ns(900)), {reads(bank)});
+    rig.probe(kScalar, engine_cost(ns(10), ns(20)), {reads(same ? bank : other)});
+    EXPECT_EQ(rig.run().events[1].start, same ? ns(500) : 0);
+  }
+}
+
+// A new 32 x 32 transpose every 93 ns on one pair of quadrants, every 234 ns otherwise (published
+// probes of Trn2).
+TEST(EngineTiming, BlockTransposesPayForAnotherRoute) {
+  Rig rig;
+  const Tensor from = rig.sbuf({128, 32});
+  const auto quadrant = [](const Tensor& tensor, std::int64_t index) {
+    return tensor.with(tensor.dtype(), index * 32 * tensor.dim(0).stride_bytes,
+                       std::vector<Dim>{{32, tensor.dim(0).stride_bytes}, tensor.dim(1)});
+  };
+  for (const auto& [source, target] : {std::pair{0, 0}, {0, 0}, {0, 1}, {0, 1}, {1, 2}}) {
+    rig.add<NcTranspose>(quadrant(rig.sbuf({128, 32}), target), quadrant(from, source), kVector);
+  }
+  const auto run = rig.run();
+  std::vector<double> spacing;
+  for (std::size_t i = 1; i < 5; ++i) {
+    spacing.push_back(ns_from_ticks(run.events[i].end - run.events[i - 1].end));
+  }
+  const std::vector<double> expected = {93, 234, 93, 234};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(spacing[i], expected[i], 0.5) << i;
+  }
+  EXPECT_NEAR(ns_from_ticks(run.events[0].end), 233, 1);  // of one block
+}
+
 TEST(EngineTiming, AnEngineResultReachesADmaTriggerAfterItsGap) {
   for (const Ticks completion : {ns(500), ns(500) + 1}) {
     Rig rig;

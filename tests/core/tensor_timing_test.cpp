@@ -286,8 +286,8 @@ TEST(ArrayTiles, DisjointTilesRunSideBySide) {
   EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {32, 0}, {64, 0}, {96, 0}}, {32, 128}), one, 1);
   EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {64, 0}}, {64, 128}), one, 1);
   EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {0, 64}}, {128, 64}), one, 1);
-  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {0, 32}, {32, 0}, {32, 32}}, {32, 32}),
-              1024 + 24, 1);  // a quarter of the array stays under the ramp's cap
+  EXPECT_NEAR(round_cycles("trn2", kGhz, {{0, 0}, {0, 32}, {32, 0}, {32, 32}}, {32, 32}), 1024 + 24,
+              1);  // a quarter of the array stays under the ramp's cap
   EXPECT_NEAR(round_cycles("trn1", 2.8, {{0, 0}, {64, 0}}, {64, 128}), one, 1);
 }
 

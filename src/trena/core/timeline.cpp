@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <queue>
@@ -41,11 +42,23 @@ struct Item {
   EngineKind engine = EngineKind::kSync;
   bool meets = false;  // has a rendezvous
   StartGap gap = StartGap::kCompute;
-  std::uint8_t ports = 0;  // bits: which of Port::kind it holds while it streams
+  bool ports = false;  // shares something with another engine, see PortKeys
 
   bool dma() const { return queue >= kEngineCount; }
 };
 static_assert(sizeof(Item) <= 64);
+
+// What engines of a core use in turns: paths to a memory, and banks of PSUM. 0: nothing.
+using PortKeys = std::array<std::int32_t, 4>;
+constexpr std::int32_t kSbufPort = 1;  // of vector and gpsimd
+constexpr std::int32_t kPsumPort = 2;  // of vector and scalar
+constexpr std::int32_t kFirstBank = 3;
+
+bool share_port(const PortKeys& a, const PortKeys& b) {
+  return std::any_of(a.begin(), a.end(), [&](std::int32_t key) {
+    return key != 0 && std::find(b.begin(), b.end(), key) != b.end();
+  });
+}
 
 struct Queue {
   std::vector<std::uint32_t> items;  // in program order
@@ -57,6 +70,10 @@ struct Queue {
   std::int64_t in_flight = 0;
   Ticks last_end = 0;  // of the union of activity
   Ticks active = 0;
+  PortKeys held{};  // by the last item, until …
+  Ticks held_until = 0;
+  std::int32_t route = -1;  // of the last block transpose, which began at …
+  Ticks route_start = 0;
   std::string_view table;  // resident activation functions
 };
 
@@ -83,14 +100,6 @@ struct Arrival {
   Ticks free_since;
 };
 
-// A path to memory that two engines of a core use in turns (NeuronCore-v2; hw.md §1.5).
-struct Port {
-  enum Kind : std::uint8_t { kSbuf, kPsum };  // vector and gpsimd; vector and scalar
-  std::uint32_t queue = 0;                    // the last to hold it
-  Ticks free_at = 0;
-};
-constexpr int kPorts = 2;
-
 class Simulation {
  public:
   Simulation(const Program& program, const Machine& machine, std::span<const Stream> streams,
@@ -101,7 +110,7 @@ class Simulation {
   void build_items();
   void build_successors();
   int queue_of(const StreamItem& item, const Cost& cost, EngineKind engine) const;
-  std::uint8_t ports_of(const Instruction& instruction, EngineKind engine);
+  PortKeys ports_of(const Instruction& instruction, EngineKind engine);
   std::size_t number_of(const Item& item) const {
     return static_cast<std::size_t>(&item - items_.data());
   }
@@ -121,8 +130,7 @@ class Simulation {
   void touch(std::uint32_t queue) { touched_.push_back(queue); }
   void issue_from(std::uint32_t queue);
   bool next_item(Queue& queue, int number, std::uint32_t& id);
-  Ticks ports_free_at(const Item& item, std::uint32_t queue) const;
-  void hold_ports(const Item& item, std::uint32_t queue);
+  Ticks ports_free_at(const Item& item) const;
   void wake(std::uint32_t number, Queue& queue, Ticks time);
   bool meet(std::uint32_t id);
   void start(std::uint32_t id);
@@ -145,7 +153,7 @@ class Simulation {
   std::vector<std::uint32_t> successor_first_;
   std::vector<Successor> successors_;
   std::vector<Queue> queues_;
-  std::vector<Port> ports_;  // kPorts per core
+  std::vector<PortKeys> ports_;  // by item
   AccessList scratch_;
   std::vector<TensorClock> tensor_;
   DmaRings rings_;
@@ -165,7 +173,6 @@ Simulation::Simulation(const Program& program, const Machine& machine,
       streams_(streams),
       run_(run),
       queues_(streams.size() * kQueues),
-      ports_(streams.size() * kPorts),
       tensor_(streams.size(), TensorClock(machine)),
       rings_(machine, static_cast<int>(streams.size()), kDmaQueues),
       dma_spans_(streams.size()) {
@@ -186,22 +193,44 @@ int Simulation::queue_of(const StreamItem& item, const Cost& cost, EngineKind en
   return cost.dma.to_hbm ? kStoreQueue : kLoadQueue;
 }
 
-std::uint8_t Simulation::ports_of(const Instruction& instruction, EngineKind engine) {
-  const bool sbuf = machine_.core.sbuf.vector_gpsimd_exclusive &&
-                    (engine == EngineKind::kVector || engine == EngineKind::kGpsimd);
-  const bool psum = machine_.core.psum.vector_scalar_exclusive &&
-                    (engine == EngineKind::kVector || engine == EngineKind::kScalar);
-  if ((!sbuf && !psum) || instruction.is_dma()) {
-    return 0;
+// hw.md §1.5: on v2 vector and gpsimd never access SBUF at once, nor vector and scalar PSUM; later
+// generations only take turns at one PSUM bank. A tensor that Placement puts somewhere has its
+// banks to itself.
+PortKeys Simulation::ports_of(const Instruction& instruction, EngineKind engine) {
+  PortKeys keys{};
+  const bool vector = engine == EngineKind::kVector;
+  const bool scalar = engine == EngineKind::kScalar;
+  if (instruction.is_dma() || (!vector && !scalar && engine != EngineKind::kGpsimd)) {
+    return keys;
   }
-  std::uint8_t ports = 0;
+  const Psum& psum = machine_.core.psum;
+  std::size_t count = 0;
+  const auto add = [&](std::int64_t key) {
+    if (count < keys.size() &&
+        std::find(keys.begin(), keys.end(), static_cast<std::int32_t>(key)) == keys.end()) {
+      keys[count++] = static_cast<std::int32_t>(key);
+    }
+  };
   scratch_.clear();
   instruction.access(scratch_);
   for (const Access& access : scratch_) {
-    ports |= sbuf && access.tensor->space() == Space::kSbuf ? 1u << Port::kSbuf : 0u;
-    ports |= psum && access.tensor->space() == Space::kPsum ? 1u << Port::kPsum : 0u;
+    const Buffer& buffer = *access.tensor->buffer();
+    if (buffer.space == Space::kSbuf && !scalar && machine_.core.sbuf.vector_gpsimd_exclusive) {
+      add(kSbufPort);
+    }
+    if (buffer.space != Space::kPsum || (!vector && !scalar)) {
+      continue;
+    }
+    if (psum.vector_scalar_exclusive) {
+      add(kPsumPort);
+    } else if (psum.same_bank_exclusive) {
+      const std::int64_t first = buffer.address
+                                     ? buffer.address->offset_bytes / psum.bank_bytes
+                                     : psum.banks * (1 + static_cast<std::int64_t>(buffer.id));
+      add(kFirstBank + first + access.tensor->free_offset_bytes() / psum.bank_bytes);
+    }
   }
-  return ports;
+  return keys;
 }
 
 void Simulation::build_items() {
@@ -214,6 +243,7 @@ void Simulation::build_items() {
   items_.reserve(count);
   costs_.reserve(count);
   instructions_.reserve(count);
+  ports_.reserve(count);
   for (std::size_t core = 0; core < streams_.size(); ++core) {
     for (const StreamItem& stream_item : streams_[core].items) {
       const Instruction& instruction = *stream_item.instruction;
@@ -223,7 +253,8 @@ void Simulation::build_items() {
       item.meets = instruction.rendezvous() >= 0;
       costs_.push_back(instruction.cost(machine_));
       item.gap = costs_.back().gap;
-      item.ports = ports_of(instruction, item.engine);
+      ports_.push_back(ports_of(instruction, item.engine));
+      item.ports = ports_.back()[0] != 0;
       instructions_.push_back(&instruction);
       item.queue = static_cast<std::int16_t>(queue_of(stream_item, costs_.back(), item.engine));
       const auto id = static_cast<std::uint32_t>(items_.size());
@@ -390,24 +421,18 @@ void Simulation::wake(std::uint32_t number, Queue& queue, Ticks time) {
   }
 }
 
-// When the paths to memory that `item` needs are no longer in use by another engine.
-Ticks Simulation::ports_free_at(const Item& item, std::uint32_t queue) const {
+// When no other engine uses what `item` needs any more.
+Ticks Simulation::ports_free_at(const Item& item) const {
   Ticks free_at = 0;
-  for (int kind = 0; kind < kPorts; ++kind) {
-    const Port& port = ports_[static_cast<std::size_t>(item.core * kPorts + kind)];
-    if ((item.ports >> kind & 1) != 0 && port.queue != queue) {
-      free_at = std::max(free_at, port.free_at);
+  for (const EngineKind engine : {EngineKind::kVector, EngineKind::kScalar, EngineKind::kGpsimd}) {
+    const Queue& other =
+        queues_[static_cast<std::size_t>(item.core * kQueues + static_cast<int>(engine))];
+    if (engine != item.engine && other.held_until > now_ &&
+        share_port(other.held, ports_[number_of(item)])) {
+      free_at = std::max(free_at, other.held_until);
     }
   }
   return free_at;
-}
-
-void Simulation::hold_ports(const Item& item, std::uint32_t queue) {
-  for (int kind = 0; kind < kPorts; ++kind) {
-    if ((item.ports >> kind & 1) != 0) {
-      ports_[static_cast<std::size_t>(item.core * kPorts + kind)] = {queue, item.busy_until};
-    }
-  }
 }
 
 void Simulation::issue_from(std::uint32_t number) {
@@ -420,7 +445,7 @@ void Simulation::issue_from(std::uint32_t number) {
       }
       return;
     }
-    const Ticks ports_free = items_[id].ports != 0 ? ports_free_at(items_[id], number) : 0;
+    const Ticks ports_free = items_[id].ports ? ports_free_at(items_[id]) : 0;
     if (ports_free > now_) {
       wake(number, queue, ports_free);
       return;
@@ -432,9 +457,6 @@ void Simulation::issue_from(std::uint32_t number) {
     }
     if (meet(id)) {
       start(id);
-      if (items_[id].ports != 0) {
-        hold_ports(items_[id], number);
-      }
     }
   }
 }
@@ -497,10 +519,21 @@ void Simulation::start_engine(Item& item, Queue& queue) {
       core.table_load_time += load;
       begin += load;
     }
+    if (cost_of(item).route >= 0) {
+      if (queue.route >= 0 && queue.route != cost_of(item).route) {
+        begin = std::max(begin, queue.route_start + cost_of(item).reroute);
+      }
+      queue.route = cost_of(item).route;
+      queue.route_start = begin;
+    }
     item.busy_until = begin + cost_of(item).interval;
     item.end = begin + cost_of(item).completion;
   }
   queue.free_at = item.busy_until;
+  if (item.ports) {
+    queue.held = ports_[number_of(item)];
+    queue.held_until = item.busy_until;
+  }
   const Ticks until = std::max(item.end, item.busy_until);
   queue.active += std::max<Ticks>(0, until - std::max(item.start, queue.last_end));
   queue.last_end = std::max(queue.last_end, until);

@@ -65,6 +65,10 @@ struct Cost {
       activation_table;  // function set that must be resident on the scalar engine; empty: none
   TensorWork tensor;
   StartGap gap = StartGap::kCompute;
+  // Block transposes: from which quadrant to which. Another route than the one before starts no
+  // sooner than `reroute` after it (hw.md §2.4).
+  std::int32_t route = -1;
+  Ticks reroute = 0;
   DmaWork dma;  // interval above is then the trigger engine's issue time
   Activity activity;
   // How sure the law behind interval and completion is; empty: as its engine's figures (report/).

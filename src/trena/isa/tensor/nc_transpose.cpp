@@ -108,6 +108,12 @@ Cost NcTranspose::cost(const Machine& machine) const {
   Cost cost = stream_cost(machine, EngineKind::kVector, vector.transpose, data_.free_size(), {});
   cost.interval = machine.ticks(EngineKind::kVector, vector.transpose_issue_cycles);
   cost.gap = StartGap::kTranspose;
+  const auto quadrant = [&](const Tensor& tensor) {
+    return static_cast<std::int32_t>(tensor.start_partition() /
+                                     machine.core.sbuf.quadrant_partitions);
+  };
+  cost.route = quadrant(data_) << 8 | quadrant(dst_);
+  cost.reroute = machine.ticks(EngineKind::kVector, vector.transpose_switch_cycles);
   return cost;
 }
 
