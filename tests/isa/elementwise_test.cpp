@@ -251,6 +251,7 @@ TEST(Memset, IsStrictAboutTypes) {  // nki.md §5.3-22
     return bench.id<Memset>(t, value, engine);
   };
   EXPECT_EQ(id(bench.make({1, 1}, kInt32), 2.0), "memset-value");
+  EXPECT_EQ(id(bench.make({1, 1}, kInt32), 0.0), "legal");
   EXPECT_EQ(id(bench.make({1, 1}, kInt8), std::int64_t{128}), "memset-value");
   EXPECT_EQ(id(bench.make({1, 1}, kInt8), std::int64_t{-128}), "legal");
   EXPECT_EQ(id(bench.make({1, 1}, kFloat32), std::int64_t{2}), "legal");

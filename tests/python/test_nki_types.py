@@ -1,6 +1,7 @@
 """Dtypes, operators, objects: what kernels compare, hash and print (nki.md §6.3)."""
 
 import copy
+import dataclasses
 import pickle
 
 import ml_dtypes
@@ -64,6 +65,22 @@ def test_objects_take_keywords():
 
     config = Config(tile=3, name="q")
     assert (config.tile, config.name) == (3, "q")
+
+
+def test_dataclasses_may_lack_fields_and_have_more():
+    @dataclasses.dataclass
+    class Sizes(nl.NKIObject):
+        rows: int
+        columns: int
+        tiles: list = dataclasses.field(default_factory=list)
+        note = None  # no field
+
+    plain = Sizes(3, 4)
+    assert (plain.rows, plain.columns, plain.tiles) == (3, 4, [])
+    odd = Sizes(rows=3, note="half")
+    assert (odd.rows, odd.note, odd.tiles) == (3, "half", []) and not hasattr(odd, "columns")
+    with pytest.raises(TypeError):
+        Sizes(1, 2, 3, 4)
 
 
 def test_memory_regions():

@@ -65,7 +65,7 @@ void Memset::check(const Machine& machine) const {
     return;
   }
   require_compute_dtype(name(), "dst", dst_);
-  if (info(dst_.dtype()).is_integer) {
+  if (info(dst_.dtype()).is_integer && !is_zero()) {  // 0.0 has the bits of 0: kernels write it
     require_integer_value(dst_, value_);
   }
 }
