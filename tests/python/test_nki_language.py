@@ -237,3 +237,20 @@ def test_run_time_index_outside_its_tensor():
         np.testing.assert_array_equal(kernel_with(nisa.oob_mode.skip)(np.array([[row]], np.int32), data), expected)
     with pytest.raises(IndexError):
         kernel_with(nisa.oob_mode.error)(np.array([[4]], np.int32), data)
+
+
+def test_a_view_keeps_its_tensor():
+    """The bytes of tensors that nobody can name are used again; a view names its tensor."""
+
+    @nki.jit
+    def kernel(data):
+        columns = [nl.copy(nl.load(data))[:, k : k + 1] for k in range(4)]  # the tiles themselves are gone at once
+        for _ in range(400):  # more bytes than Trena keeps without looking for tensors out of reach
+            nl.full((128, 256), 7.0, nl.float32)
+        out = nl.ndarray((128, 4), nl.float32, buffer=nl.shared_hbm)
+        for k, column in enumerate(columns):
+            nl.store(out[:, k : k + 1], column)
+        return out
+
+    data = GENERATOR.standard_normal((128, 4)).astype(np.float32)
+    np.testing.assert_array_equal(nki.simulate(kernel)(data), data)

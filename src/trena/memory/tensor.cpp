@@ -97,6 +97,7 @@ std::string Tensor::describe() const {
 Tensor Tensor::with(DType dtype, std::int64_t offset_bytes, std::span<const Dim> dims) const {
   Tensor view;
   view.buffer_ = buffer_;
+  view.pin_ = pin_;  // a view keeps the bytes alive when its base is gone
   view.indirection_ = indirection_;
   view.dtype_ = dtype;
   view.offset_bytes_ = offset_bytes;

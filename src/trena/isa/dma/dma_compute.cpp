@@ -65,7 +65,9 @@ DmaCompute::DmaCompute(Tensor dst, std::vector<Tensor> sources, AluOp op,
       oob_(oob) {
   for (const Tensor& source : sources_) {
     source_reach_.push_back(reachable(source));
+    source.unpin();  // what access() lists keeps the bytes
   }
+  dst_.unpin();
 }
 
 bool DmaCompute::indirect() const {

@@ -38,7 +38,11 @@ DmaCopy::DmaCopy(Tensor dst, Tensor src, DmaRequest request)
       src_(std::move(src)),
       dst_reach_(reachable(dst_)),
       src_reach_(reachable(src_)),
-      request_(request) {}
+      request_(request) {
+  // What access() lists keeps the bytes until the copy is done, and no longer.
+  dst_.unpin();
+  src_.unpin();
+}
 
 bool DmaCopy::indirect() const { return is_vector_indirect(dst_) || is_vector_indirect(src_); }
 

@@ -54,7 +54,9 @@ DmaTranspose::DmaTranspose(Tensor dst, Tensor src, std::optional<std::vector<int
       src_(std::move(src)),
       src_reach_(reachable(src_)),
       axes_(axes ? *axes : permutation(src_.rank())),
-      request_(request) {}
+      request_(request) {
+  src_.unpin();  // src_reach_ keeps the bytes
+}
 
 DmaTrigger DmaTranspose::trigger(const Machine& machine) const {
   DmaRequest request = request_;
