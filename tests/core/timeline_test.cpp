@@ -150,6 +150,47 @@ TEST_P(TimelineProperty, StallsAndActivityAddUp) {
   }
 }
 
+// Two cores that meet again and again, on any engine, with other work in between and operands that
+// come late: whatever order the engines take things in, everybody arrives, and at once.
+TEST_P(TimelineProperty, CoresThatMeetInOneOrderNeverWaitForEver) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Rig rig("trn2", 2);
+    constexpr EngineKind kEngines[] = {EngineKind::kVector, EngineKind::kScalar,
+                                       EngineKind::kGpsimd};
+    constexpr std::int64_t kMeetings = 12;
+    std::map<std::int64_t, std::vector<std::pair<int, std::uint32_t>>> meetings;
+    for (int core = 0; core < 2; ++core) {
+      std::vector<Tensor> tensors;
+      for (int i = 0; i < 4; ++i) {
+        tensors.push_back(rig.sbuf({2, 8}, DType::kUint8, core));
+      }
+      const auto any = [&] { return tensors[static_cast<std::size_t>(random(0, 3))]; };
+      for (std::int64_t meeting = 0; meeting < kMeetings; ++meeting) {
+        for (std::int64_t count = random(0, 4); count > 0; --count) {
+          rig.append(core, std::make_unique<Probe>(
+                               kEngines[random(0, 2)],
+                               engine_cost(ns(50), ns(static_cast<double>(random(100, 5000)))),
+                               std::vector<Touch>{reads(any()), writes(any())}));
+        }
+        const std::uint32_t index = rig.meet(core, kEngines[random(0, 2)], meeting,
+                                             engine_cost(ns(20), ns(30)), {reads(any())});
+        meetings[meeting].emplace_back(core, index);
+      }
+    }
+    const auto run = rig.run({.schedule = GetParam()});
+    const std::size_t past = rig.program().instructions(0).size();
+    Ticks before = 0;
+    for (const auto& [meeting, arrivals] : meetings) {
+      const Ticks first = run.events[arrivals[0].second].start;
+      EXPECT_EQ(run.events[past + arrivals[1].second].start, first) << "meeting " << meeting;
+      EXPECT_GE(first, before);
+      before = first;
+    }
+  }
+}
+
 TEST(Timeline, MoreBandwidthAndFasterClocksNeverHurtAChain) {
   // A chain has no choices: every faster part makes it at most as long.
   const auto time = [](const Machine& machine) {

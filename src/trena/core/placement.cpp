@@ -271,7 +271,7 @@ bool Placer::repeatable_load(std::size_t index, std::int32_t tile) const {
 // Loads that may run later, and again: before anybody else touches the tile they fill all of it,
 // each its own part.
 void Placer::note_loads(std::int32_t id) {
-  constexpr std::size_t kMostParts = 256;
+  constexpr std::size_t kMostParts = 64;
   Tile& tile = tiles_[static_cast<std::size_t>(id)];
   std::vector<Region> parts;
   std::int64_t filled = 0;
