@@ -130,6 +130,18 @@ def test_named_error_with_line_rule_value_and_limit(kernel):
         assert word in error.here + error.limit, (word, error.here, error.limit)
 
 
+def test_a_second_name_for_the_same_bytes_is_no_mistake():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((128, 64), x.dtype, buffer=nl.shared_hbm)
+        tile, alias = _sbuf((128, 64), address=(0, 0)), _sbuf((128, 64), address=(0, 0))
+        nisa.dma_copy(dst=tile, src=x[:, 0:64])
+        nisa.dma_copy(dst=out, src=alias)
+        return out
+
+    np.testing.assert_array_equal(trena.simulate(kernel, target="trn2")(X).outputs, X[:, :64])
+
+
 def test_two_cores_where_the_chip_joins_none():
     with pytest.raises(errors.IllegalInstruction) as caught:
         trena.simulate(unwritten_read[2], target="trn1")(X)

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <unordered_set>
 
 #include "trena/check/check.h"
 #include "trena/memory/region.h"
@@ -14,7 +15,7 @@ namespace {
 class LastWriters {
  public:
   struct Writer {
-    const Buffer* buffer;
+    const Tensor* tensor;  // the operand of an instruction of the program
     Position position;
   };
 
@@ -25,15 +26,17 @@ class LastWriters {
     writers_.emplace(first, Entry{past, writer});
   }
 
-  // A writer other than `reader` of any byte in [first, past).
-  const Writer* foreign(std::int64_t first, std::int64_t past, const Buffer* reader) const {
+  // A writer of some byte that `reader` reads in [first, past), through another tensor.
+  const Writer* foreign(std::int64_t first, std::int64_t past, const Tensor& reader) const {
     auto entry = writers_.upper_bound(first);
     if (entry != writers_.begin()) {
       --entry;
     }
     for (; entry != writers_.end() && entry->first < past; ++entry) {
-      if (entry->second.past > first && entry->second.writer.buffer != reader) {
-        return &entry->second.writer;
+      const Writer& writer = entry->second.writer;
+      if (entry->second.past > first && writer.tensor->buffer() != reader.buffer() &&
+          share_bytes(reader, *writer.tensor)) {
+        return &writer;
       }
     }
     return nullptr;
@@ -87,7 +90,7 @@ class Memory {
 [[noreturn]] void report(const Program& program, const Instruction& reader, const Tensor& tensor,
                          const LastWriters::Writer& writer) {
   const SourceLine other = program.source_line(writer.position);
-  const std::string& name = writer.buffer->name;
+  const std::string& name = writer.tensor->buffer()->name;
   Error error(
       ErrorKind::kHazard, "address-overlap",
       {.rule = "tensors whose addresses overlap are not alive at once",
@@ -109,31 +112,35 @@ void check_core(const Program& program, int core) {
   const std::int64_t quadrant = program.machine().core.sbuf.quadrant_partitions;
   memories.emplace(Space::kSbuf, Memory(quadrant));
   memories.emplace(Space::kPsum, Memory(quadrant));
+  std::unordered_set<const Buffer*> written;
   AccessList list;
   for (const auto& instruction : program.instructions(core)) {
     list.clear();
     instruction->access(list);
     for (const Access& access : list) {
       const Buffer* buffer = access.tensor->buffer().get();
+      // A tensor that never was written itself is a second name for another one's bytes: not a
+      // mistake.
       if (!buffer->address || access.kind == AccessKind::kWrite ||
-          access.kind == AccessKind::kAccumulate) {
+          access.kind == AccessKind::kAccumulate || !written.contains(buffer)) {
         continue;
       }
       memories.at(buffer->space)
-          .for_each_quadrant(
-              *access.tensor, [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-                if (const LastWriters::Writer* foreign = writers.foreign(first, past, buffer)) {
-                  report(program, *instruction, *access.tensor, *foreign);
-                }
-              });
+          .for_each_quadrant(*access.tensor, [&](LastWriters& writers, std::int64_t first,
+                                                 std::int64_t past) {
+            if (const LastWriters::Writer* foreign = writers.foreign(first, past, *access.tensor)) {
+              report(program, *instruction, *access.tensor, *foreign);
+            }
+          });
     }
     for (const Access& access : list) {
       const Buffer* buffer = access.tensor->buffer().get();
       if (buffer->address && writes(access.kind)) {
+        written.insert(buffer);
         memories.at(buffer->space)
             .for_each_quadrant(*access.tensor,
                                [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-                                 writers.write(first, past, {buffer, instruction->position});
+                                 writers.write(first, past, {access.tensor, instruction->position});
                                });
       }
     }
