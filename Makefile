@@ -51,7 +51,7 @@ accuracy: build
 # The C++ tests under AddressSanitizer and UBSan, then under ThreadSanitizer.
 sanitize: $(VENV)/.tools
 	for preset in asan+ubsan tsan; do \
-	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
+	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && TSAN_OPTIONS=suppressions=tests/tsan.supp build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
 	done
 
 clean:
