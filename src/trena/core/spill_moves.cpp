@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trena/isa/dma/trigger.h"
+
 namespace trena {
 
 void SpillMove::access(AccessList& list) const {
@@ -26,7 +28,7 @@ Cost SpillMove::cost(const Machine& machine) const {
   cost.dma.to_hbm = direction_ == Direction::kStore;
   (cost.dma.to_hbm ? cost.dma.hbm_write_bytes : cost.dma.hbm_read_bytes) = rows * row_bytes;
   cost.dma.dge = hardware ? DgeMode::kHardware : DgeMode::kNone;
-  cost.interval = ticks_from_ns(hardware ? dma.hardware.issue_ns : dma.prepared.issue_ns);
+  cost.interval = ticks_from_ns(dma_mode(machine, cost.dma.dge, cost.dma.to_hbm).issue_ns);
   return cost;
 }
 

@@ -11,6 +11,7 @@
 
 #include "trena/core/dma_rings.h"
 #include "trena/core/tensor_clock.h"
+#include "trena/isa/dma/trigger.h"
 
 namespace trena {
 namespace {
@@ -380,10 +381,7 @@ void Simulation::ring_step(DmaRings::Step step) {
   const Dma& dma = machine_.core.dma;
   const bool store = cost_of(item).dma.to_hbm;
   const Ticks landed = now_ + ticks_from_ns(store ? dma.store_base_ns : dma.load_base_ns);
-  const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
-                        : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
-                        : store                                     ? dma.store
-                                                                    : dma.load;
+  const DmaMode& mode = dma_mode(machine_, cost_of(item).dma.dge, store);
   item.start = done.first_packet;
   item.busy_until = landed;
   item.end = landed + ticks_from_ns(mode.notify_ns);
@@ -540,11 +538,8 @@ void Simulation::start_engine(Item& item, Queue& queue) {
 }
 
 void Simulation::start_dma(std::uint32_t id, Item& item, Queue& queue) {
-  const Dma& dma = machine_.core.dma;
-  const DmaMode& mode = cost_of(item).dma.dge == DgeMode::kHardware ? dma.hardware
-                        : cost_of(item).dma.dge == DgeMode::kNone   ? dma.prepared
-                        : cost_of(item).dma.to_hbm                  ? dma.store
-                                                                    : dma.load;
+  const DmaWork& work = cost_of(item).dma;
+  const DmaMode& mode = dma_mode(machine_, work.dge, work.to_hbm);
   queue.free_at = now_ + cost_of(item).interval;
   ++queue.in_flight;
   events_.push({now_ + ticks_from_ns(mode.dispatch_ns), EventKind::kArrive, id});
