@@ -85,9 +85,9 @@ def test_sections_are_sorted_and_unique():
 
 
 def test_explain_prints_the_section():
-    from trena import cli
+    from trena.commands import explain
 
-    assert cli._explanations()["unwritten-read"] == sections()["unwritten-read"].strip()
+    assert explain.explanations()["unwritten-read"] == sections()["unwritten-read"].strip()
 
 
 # ---- Floors ------------------------------------------------------------------------------------------
