@@ -3,16 +3,21 @@
 #include "bindings.h"
 #include "objects.h"
 #include "trena/isa/gpsimd/affine_select.h"
+#include "trena/isa/gpsimd/gather.h"
 #include "trena/isa/gpsimd/iota.h"
+#include "trena/isa/gpsimd/search.h"
 #include "trena/isa/gpsimd/tensor_partition_reduce.h"
+#include "trena/isa/scalar/activate2.h"
 #include "trena/isa/scalar/activation.h"
 #include "trena/isa/tensor/nc_matmul.h"
 #include "trena/isa/tensor/nc_matmul_mx.h"
 #include "trena/isa/tensor/nc_transpose.h"
 #include "trena/isa/vector/bn_stats.h"
+#include "trena/isa/vector/exponential.h"
 #include "trena/isa/vector/memset.h"
 #include "trena/isa/vector/nc_stream_shuffle.h"
 #include "trena/isa/vector/quantize_mx.h"
+#include "trena/isa/vector/random.h"
 #include "trena/isa/vector/reciprocal.h"
 #include "trena/isa/vector/scalar_tensor_tensor.h"
 #include "trena/isa/vector/select.h"
@@ -86,6 +91,21 @@ void bind_nki_isa(nb::module_& module) {
   nb::module_ isa = module.def_submodule("isa");
   bind_nki_dma(module, isa);
   isa.def(
+      "activate2",
+      [](const Tensor& dst, const Operator& op, const Tensor& data, const Operand& imm0,
+         const Operand& imm1, const Operator& op0, const Operator& op1, const Operand& relu_param,
+         bool reverse0, bool reverse1, const Operator* reduce_op,
+         const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd, const Name& name) {
+        emit(std::make_unique<Activate2>(
+                 dst, function_of(op, "op"), data, ScalarStep{alu_of(op0, "op0"), imm0, reverse0},
+                 ScalarStep{alu_of(op1, "op1"), imm1, reverse1}, relu_param,
+                 reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)),
+             name);
+      },
+      "dst"_a, "op"_a, "data"_a, "imm0"_a, "imm1"_a, "op0"_a, "op1"_a, "relu_param"_a = 0.0,
+      "reverse0"_a = false, "reverse1"_a = false, "reduce_op"_a.none() = nb::none(),
+      "reduce_res"_a = nb::none(), "reduce_cmd"_a = ReduceCommand::kIdle, "name"_a = nb::none());
+  isa.def(
       "activation",
       [](const Tensor& dst, const Operator& op, const Tensor& data,
          const std::optional<Operand>& bias, const Operand& scale, const Operator* reduce_op,
@@ -135,12 +155,43 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "data"_a, "name"_a = nb::none());
   isa.def(
+      "dropout",
+      [](const Tensor& dst, const Tensor& data, const Operand& prob, const Name& name) {
+        emit(std::make_unique<Dropout>(dst, data, prob), name);
+      },
+      "dst"_a, "data"_a, "prob"_a, "name"_a = nb::none());
+  isa.def(
+      "exponential",
+      [](const Tensor& dst, const Tensor& src, const Operand& max_value,
+         const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd,
+         const Operand& reduce_init, const Name& name) {
+        Reduction reduction{AluOp::kAdd, reduce_cmd, reduce_res, std::nullopt};
+        const double* number = std::get_if<double>(&reduce_init);
+        if (reduce_cmd == ReduceCommand::kLoadReduce || number == nullptr || *number != 0.0) {
+          reduction.initial = reduce_init;  // 0.0 stands for "not given"
+        }
+        emit(std::make_unique<Exponential>(dst, src, max_value, std::move(reduction)), name);
+      },
+      "dst"_a, "src"_a, "max_value"_a = 0.0, "reduce_res"_a = nb::none(),
+      "reduce_cmd"_a = ReduceCommand::kIdle, "reduce_init"_a = 0.0, "name"_a = nb::none());
+  isa.def(
       "iota",
       [](const Tensor& dst, const Steps& pattern, std::int64_t offset,
          std::int64_t channel_multiplier, const Name& name) {
         emit(std::make_unique<Iota>(dst, AffinePattern{pattern, offset, channel_multiplier}), name);
       },
       "dst"_a, "pattern"_a, "offset"_a = 0, "channel_multiplier"_a = 0, "name"_a = nb::none());
+  isa.def(
+      "local_gather",
+      [](const Tensor& dst, const Tensor& src_buffer, const Tensor& index,
+         std::int64_t num_elem_per_idx, std::optional<std::int64_t> num_valid_indices,
+         const Name& name) {
+        emit(std::make_unique<LocalGather>(dst, src_buffer, index, num_elem_per_idx,
+                                           num_valid_indices),
+             name);
+      },
+      "dst"_a, "src_buffer"_a, "index"_a, "num_elem_per_idx"_a = 1,
+      "num_valid_indices"_a = nb::none(), "name"_a = nb::none());
   isa.def(
       "max8",
       [](const Tensor& dst, const Tensor& src, const Name& name) {
@@ -202,6 +253,12 @@ void bind_nki_isa(nb::module_& module) {
       "tile_position"_a = nb::none(), "tile_size"_a = nb::none(), "accumulate"_a = nb::none(),
       "name"_a = nb::none());
   isa.def(
+      "nc_n_gather",
+      [](const Tensor& dst, const Tensor& data, const Tensor& indices, const Name& name) {
+        emit(std::make_unique<NcNGather>(dst, data, indices), name);
+      },
+      "dst"_a, "data"_a, "indices"_a, "name"_a = nb::none());
+  isa.def(
       "nc_stream_shuffle",
       [](const Tensor& dst, const Tensor& src, std::vector<std::int64_t> shuffle_mask,
          const Name& name) {
@@ -215,11 +272,36 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "data"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
+      "nonzero_with_count",
+      [](const Tensor& dst, const Tensor& src, std::int64_t index_offset, std::int64_t padding_val,
+         const Name& name) {
+        emit(std::make_unique<NonzeroWithCount>(dst, src, index_offset, padding_val), name);
+      },
+      "dst"_a, "src"_a, "index_offset"_a = 0, "padding_val"_a = -1, "name"_a = nb::none());
+  isa.def(
       "quantize_mx",
       [](const Tensor& dst, const Tensor& src, const Tensor& dst_scale, const Name& name) {
         emit(std::make_unique<QuantizeMx>(dst, src, dst_scale), name);
       },
       "dst"_a, "src"_a, "dst_scale"_a, "name"_a = nb::none());
+  isa.def(
+      "rand2",
+      [](const Tensor& dst, const Operand& min, const Operand& max, const Name& name) {
+        emit(std::make_unique<Rand2>(dst, min, max), name);
+      },
+      "dst"_a, "min"_a, "max"_a, "name"_a = nb::none());
+  isa.def(
+      "rand_get_state",
+      [](const Tensor& dst, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<RandGetState>(dst, request(engine)), name);
+      },
+      "dst"_a, "engine"_a = EngineChoice::kGpsimd, "name"_a = nb::none());
+  isa.def(
+      "rand_set_state",
+      [](const Tensor& src_seeds, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<RandSetState>(src_seeds, request(engine)), name);
+      },
+      "src_seeds"_a, "engine"_a = EngineChoice::kGpsimd, "name"_a = nb::none());
   isa.def(
       "range_select",
       [](const Tensor& dst, const Tensor& on_true_tile, const Operator& comp_op0,
@@ -246,6 +328,12 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "data"_a, "name"_a = nb::none());
   isa.def(
+      "rng",
+      [](const Tensor& dst, EngineChoice engine, const Name& name) {
+        emit(std::make_unique<Rng>(dst, request(engine)), name);
+      },
+      "dst"_a, "engine"_a = EngineChoice::kVector, "name"_a = nb::none());
+  isa.def(
       "scalar_tensor_tensor",
       [](const Tensor& dst, const Tensor& data, const Operator& op0, const Operand& operand0,
          const Operator& op1, const Tensor& operand1, bool reverse0, bool reverse1,
@@ -270,6 +358,18 @@ void bind_nki_isa(nb::module_& module) {
       "dst"_a, "predicate"_a, "on_true"_a, "on_false"_a, "reduce_res"_a = nb::none(),
       "reduce_cmd"_a = ReduceCommand::kIdle, "reduce_op"_a.none() = nb::none(),
       "reverse_pred"_a = false, "name"_a = nb::none());
+  isa.def(
+      "sequence_bounds",
+      [](const Tensor& dst, const Tensor& segment_ids, const Name& name) {
+        emit(std::make_unique<SequenceBounds>(dst, segment_ids), name);
+      },
+      "dst"_a, "segment_ids"_a, "name"_a = nb::none());
+  isa.def(
+      "set_rng_seed",
+      [](const Tensor& src_seeds, const Name& name) {
+        emit(std::make_unique<SetRngSeed>(src_seeds), name);
+      },
+      "src_seeds"_a, "name"_a = nb::none());
   isa.def(
       "tensor_copy",
       [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
@@ -363,6 +463,11 @@ void bind_nki_isa(nb::module_& module) {
       },
       "dst"_a, "data0"_a, "data1"_a, "initial"_a, "op0"_a, "op1"_a, "reverse0"_a = false,
       "reverse1"_a = false, "name"_a = nb::none());
+  isa.def(
+      "topk",
+      [](const Tensor& val_dst, const Tensor& idx_dst, const Tensor& src, std::int64_t n,
+         const Name& name) { emit(std::make_unique<TopK>(val_dst, idx_dst, src, n), name); },
+      "val_dst"_a, "idx_dst"_a, "src"_a, "n"_a, "name"_a = nb::none());
 }
 
 }  // namespace trena::bindings

@@ -119,7 +119,7 @@ class SameBytes : public ::testing::Test {
 
 // Found on x86-64 (AVX-512, AVX2, SSE4, baseline) and aarch64 (NEON) alike. Whoever changes a value
 // on purpose changes them here.
-constexpr std::uint64_t kRowsDigest = 6520952458250585910U;
+constexpr std::uint64_t kRowsDigest = 3590102310951525740U;
 constexpr std::uint64_t kProductsDigest = 4480560516424884319U;
 
 TEST_F(SameBytes, RowsUnderEverySimdTarget) {

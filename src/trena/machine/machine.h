@@ -210,6 +210,8 @@ struct GpsimdEngine : StreamEngine {
   std::int64_t cores = 0;
   std::int64_t partitions_per_core = 0;
   std::int64_t local_memory_bytes = 0;  // per core
+  double gather_index_cycles = kAbsent;
+  std::int64_t gather_group_elements = 0;
 
   StreamLaw affine;  // iota, affine_select
   StreamLaw copy;    // tensor_copy, memset

@@ -326,6 +326,7 @@ void ApplyRow(MathFunction function, const float* x, float* y, std::size_t count
     case MathFunction::kSquare:
       return map_float(x, y, count, [](float v) { return v * v; });
     case MathFunction::kRelu:
+    case MathFunction::kPrelu:
       return map_float(x, y, count, [](float v) { return relu(v); });
     case MathFunction::kSqrt:
       return map_float(x, y, count, [](float v) { return std::sqrt(v); });
@@ -673,7 +674,8 @@ constexpr std::array<std::string_view, kMathFunctionCount> kMathNames = {"copy",
                                                                          "erf",
                                                                          "erf_dx",
                                                                          "sin",
-                                                                         "arctan"};
+                                                                         "arctan",
+                                                                         "prelu"};
 
 constexpr std::array<std::string_view, kAluOpCount> kAluNames = {
     "bypass",      "add",        "subtract",    "multiply",   "maximum",       "minimum",
@@ -872,11 +874,10 @@ void binary_row_uint32(AluOp op, const std::uint32_t* a, std::ptrdiff_t a_stride
                        std::size_t count) {
   require_integer_op(op, "uint32");
   const bool unary = is_unary(op);
-  with_unit_strides(a, a_stride, unary ? a : b, unary ? a_stride : b_stride, out, count,
-                    [&](const std::uint32_t* x, const std::uint32_t* y, std::uint32_t* result,
-                        std::size_t length) {
-                      HWY_DYNAMIC_DISPATCH(BinaryRowUint32)(op, x, y, result, length);
-                    });
+  with_unit_strides(
+      a, a_stride, unary ? a : b, unary ? a_stride : b_stride, out, count,
+      [&](const std::uint32_t* x, const std::uint32_t* y, std::uint32_t* result,
+          std::size_t length) { HWY_DYNAMIC_DISPATCH(BinaryRowUint32)(op, x, y, result, length); });
 }
 
 float reduce_row(AluOp op, const float* values, std::size_t count) {

@@ -41,8 +41,9 @@ enum class MathFunction : std::uint8_t {
   kErfDx,
   kSin,  // no range reduction: outside [-pi, pi] the last cubic is extrapolated (hw.md §3.5)
   kArctan,
+  kPrelu,  // slope 0 here; prelu_row takes any
 };
-inline constexpr std::size_t kMathFunctionCount = 25;
+inline constexpr std::size_t kMathFunctionCount = 26;
 
 // NKI's names: "gelu_apprx_tanh", …
 std::string_view name(MathFunction function);

@@ -18,10 +18,12 @@ INSTRUCTIONS = {
     "dma_copy": "DMA. dst = src between HBM and SBUF in any combination; counts of elements must match, dtypes may "
                 "differ (through float32) unless dge_mode is hwdge.",
     "dma_transpose": "DMA. dst = src with axes reversed as [1,0], [2,1,0] or [3,1,2,0]; dst in SBUF.",
-    "dropout": "VectorE. dst = data with elements zeroed with probability prob (number or [P,1]).",
+    "dropout": "VectorE. dst = data with elements zeroed with probability prob (number or [P,1]). The random bits are "
+               "Trena's own XORWOW (evidence: estimate): the device's are not published.",
     "exponential": "VectorE, gen4. dst = exp(src - max_value), optionally summed along F.",
     "iota": "GpSimd. dst[p,i] = offset + channel_multiplier*p + pattern(i), int32 or uint32.",
-    "local_gather": "GpSimd. Gathers from src_buffer by uint16 index within groups of 16 partitions.",
+    "local_gather": "GpSimd. The indices of 16 partitions, column by column, are free offsets: each of these rows of "
+                    "src_buffer gives num_elem_per_idx elements at each.",
     "max8": "VectorE. The eight largest values per partition, in descending order: dst[P,8].",
     "memset": "VectorE or GpSimd. Every element of dst = value, in dst's own dtype.",
     "nc_find_index8": "VectorE. For each of eight vals per partition the index where data first has it: uint32.",
@@ -32,11 +34,13 @@ INSTRUCTIONS = {
     "nc_n_gather": "GpSimd. dst[p,i] = data[p, indices[p,i]], data flattened along F.",
     "nc_stream_shuffle": "VectorE. Moves partitions within quadrants of 32 by shuffle_mask; 255 leaves one alone.",
     "nc_transpose": "TensorE ([128,128] into PSUM, dtype kept) or VectorE ([32,32]). dst = data.T.",
-    "nonzero_with_count": "GpSimd. Indices of the non-zero elements, then padding, then their count.",
+    "nonzero_with_count": "GpSimd. In every 16th partition: indices of the non-zero elements, then padding, then their "
+                          "count.",
     "quantize_mx": "VectorE, gen4. float16 or bfloat16 to MXFP8 data (x4) and scales, by groups of 32.",
-    "rand2": "VectorE. Uniform random numbers in [min, max).",
-    "rand_get_state": "Stores the state of an engine's random number generator.",
-    "rand_set_state": "Loads the state of an engine's random number generator.",
+    "rand2": "VectorE, gen4. Uniform random numbers from min up to max (numbers or [P,1]). The bits are Trena's own "
+             "(evidence: estimate).",
+    "rand_get_state": "GpSimd or VectorE (gen4). Stores its random number generators, 6 or 24 words a lane.",
+    "rand_set_state": "GpSimd or VectorE (gen4). Loads its random number generators, 6 or 24 words a lane.",
     "range_select": "VectorE. dst = on_true_tile where the element's index compares with both bound0 and bound1, "
                     "else -FLT_MAX; optionally the maximum along F.",
     "reciprocal": "VectorE. dst = 1 / data.",
@@ -44,12 +48,14 @@ INSTRUCTIONS = {
     "register_load": "Register = the one element of a tensor.",
     "register_move": "Register = a number or another register.",
     "register_store": "The one element of a tensor = a register.",
-    "rng": "VectorE or GpSimd. Random 32-bit integers.",
+    "rng": "VectorE or GpSimd. 32 random bits per element, the low ones kept. The bits are Trena's own XORWOW "
+           "(evidence: estimate): the device's constants are not published.",
     "scalar_tensor_tensor": "VectorE. dst = (data op0 operand0) op1 operand1; operand0 number or [P,1].",
     "select_reduce": "VectorE. dst = on_true where predicate is set, else on_false; optionally the maximum along F.",
     "sendrecv": "The cores of an LNC pair exchange SBUF tiles; both make the call with the same pipe_id.",
-    "sequence_bounds": "GpSimd. First index and one past the last of each segment id.",
-    "set_rng_seed": "Seeds VectorE's random number generator.",
+    "sequence_bounds": "GpSimd. dst[1,2,n]: for each segment id the first index of its run and one past the last; "
+                       "n and -1 where the id is 0.",
+    "set_rng_seed": "VectorE. One 32-bit seed for the random number generators of all lanes.",
     "tensor_copy": "VectorE, ScalarE or GpSimd. dst = src within SBUF and PSUM; bit-exact on VectorE for equal dtypes.",
     "tensor_copy_predicated": "VectorE. dst = src where predicate is non-zero, dst keeps its value elsewhere.",
     "tensor_partition_reduce": "GpSimd. Reduces over partitions: dst[1,F].",
@@ -60,5 +66,6 @@ INSTRUCTIONS = {
     "tensor_scalar_reduce": "VectorE. tensor_scalar with one operator, and a reduction along F into reduce_res [P,1].",
     "tensor_tensor": "VectorE or GpSimd. dst = data1 op data2; not both inputs in PSUM.",
     "tensor_tensor_scan": "VectorE. Running state along F: s = (data0[i] op0 s) op1 data1[i]; dst[i] = s.",
-    "topk": "GpSimd. The n largest values and their indices.",
+    "topk": "GpSimd. 16 partitions hold a list of n bfloat16, column by column; each of them gets its K largest "
+            "values, ascending, and their indices.",
 }

@@ -74,17 +74,12 @@ void Activation::check_bias(const Machine& machine) const {
 }
 
 void Activation::check(const Machine& machine) const {
-  const EngineKind engine = this->engine(machine);
+  engine(machine);
   require_tile(machine, name(), "dst", dst_);
   require_tile(machine, name(), "data", data());
   require_same_partitions(name(), "dst", dst_, "data", data());
   require_same_elements(name(), "dst", dst_, "data", data());
-  if (table_of(machine.core.scalar, function_).empty()) {
-    refuse("operator-refused",
-           {.rule = "the scalar engine has the functions of its tables",
-            .here = fmt::format("op=nl.{} on {}", trena::name(function_), trena::name(engine)),
-            .limit = fmt::format("the functions of core.scalar.tables of {}", machine.chip.name)});
-  }
+  require_activation_table(machine, function_);
   check_bias(machine);
   require_lane_operand(name(), "scale", input_.scale, data(), true);
   require_reduce_command(name(), reduction_.command,
@@ -145,17 +140,33 @@ int Activation::operand_reads(const ScalarEngine& scalar) const {
 }
 
 Cost Activation::cost(const Machine& machine) const {
+  return activation_cost(machine, function_, dst_, data(), reduction_,
+                         operand_reads(machine.core.scalar));
+}
+
+std::string_view require_activation_table(const Machine& machine, MathFunction function) {
+  const std::string_view table = table_of(machine.core.scalar, function);
+  if (table.empty()) {
+    refuse("operator-refused",
+           {.rule = "the scalar engine has the functions of its tables",
+            .here = fmt::format("op=nl.{} on {}", name(function), name(EngineKind::kScalar)),
+            .limit = fmt::format("the functions of core.scalar.tables of {}", machine.chip.name)});
+  }
+  return table;
+}
+
+Cost activation_cost(const Machine& machine, MathFunction function, const Tensor& dst,
+                     const Tensor& data, const Reduction& reduction, int operand_reads) {
   const ScalarEngine& scalar = machine.core.scalar;
-  const bool fast = streams_fast(machine, {&dst_, &data()});
-  const StreamLaw& law = function_ == MathFunction::kSilu ? scalar.silu
-                         : fast                           ? scalar.activation_16bit
-                                                          : scalar.activation;
-  const double extra =
-      operand_reads(scalar) * scalar.operand_cycles - scalar_psum_credit(machine, data());
+  const bool fast = streams_fast(machine, {&dst, &data});
+  const StreamLaw& law = function == MathFunction::kSilu ? scalar.silu
+                         : fast                          ? scalar.activation_16bit
+                                                         : scalar.activation;
+  const double extra = operand_reads * scalar.operand_cycles - scalar_psum_credit(machine, data);
   Cost cost =
-      stream_cost(machine, EngineKind::kScalar, law, data().free_size(), {&dst_, &data()}, extra);
-  cost.activation_table = table_of(scalar, function_);
-  if (reduction_.result) {
+      stream_cost(machine, EngineKind::kScalar, law, data.free_size(), {&dst, &data}, extra);
+  cost.activation_table = table_of(scalar, function);
+  if (reduction.result) {
     // A second instruction reads the accumulators out; it may start before dst is complete.
     const Ticks work =
         cost.completion - machine.ticks(EngineKind::kScalar, law.offset_cycles + extra);

@@ -14,6 +14,14 @@ struct ActivationInput {
   Operand scale = 1.0;
 };
 
+// The set of functions that must be resident for this one; `operator-refused` if no set has it.
+std::string_view require_activation_table(const Machine& machine, MathFunction function);
+
+// An instruction of the scalar engine that streams `data` through a function and may read its
+// accumulators out afterwards.
+Cost activation_cost(const Machine& machine, MathFunction function, const Tensor& dst,
+                     const Tensor& data, const Reduction& reduction, int operand_reads);
+
 class Activation final : public Instruction {
  public:
   Activation(Tensor dst, MathFunction function, ActivationInput input, Reduction reduction,

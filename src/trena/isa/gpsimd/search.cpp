@@ -1,0 +1,269 @@
+#include "trena/isa/gpsimd/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "trena/isa/row_kernel.h"
+#include "trena/isa/stream.h"
+
+namespace trena {
+namespace {
+
+constexpr std::int64_t kCorePartitions = 16;  // one GpSimd core sees them, all generations
+constexpr std::int64_t kTopkLeast = 8;        // elements of a list; and less than (hw.md §2.3)
+constexpr std::int64_t kTopkLimit = 65536;
+constexpr std::int64_t kTopkMost = 32767;  // results
+constexpr std::int64_t kTopkPasses = 4;    // 4 n + k cycles
+
+void require_sbuf_tile(const Machine& machine, std::string_view instruction, std::string_view role,
+                       const Tensor& tensor) {
+  require_tile(machine, instruction, role, tensor);
+  require_space(instruction, role, tensor, {Space::kSbuf});
+}
+
+// One integer or float row, exact up to 2^53.
+std::vector<double> row_values(const Tensor& tensor, std::int64_t partition) {
+  const auto count = static_cast<std::size_t>(tensor.free_size());
+  std::vector<double> values(count);
+  std::vector<std::byte> bits(static_cast<std::size_t>(tensor.free_bytes()));
+  read_row_bits(tensor, partition, bits.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t integer;
+    float number;
+    std::memcpy(&integer, bits.data() + i * sizeof integer, sizeof integer);
+    std::memcpy(&number, &integer, sizeof number);
+    values[i] = tensor.dtype() == DType::kInt32 ? integer : static_cast<double>(number);
+  }
+  return values;
+}
+
+void write_integers(const Tensor& tensor, std::int64_t partition,
+                    const std::vector<std::int32_t>& values) {
+  std::vector<std::byte> bits(values.size() * sizeof(std::int32_t));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::int32_t word = values[i];
+    if (tensor.dtype() == DType::kFloat32) {
+      const auto number = static_cast<float>(values[i]);
+      std::memcpy(&word, &number, sizeof word);
+    }
+    std::memcpy(bits.data() + i * sizeof word, &word, sizeof word);
+  }
+  write_row_bits(tensor, partition, bits.data());
+}
+
+Tensor every_core(const Tensor& tensor) {
+  if (tensor.rank() == 0) {
+    return tensor;  // check() complains
+  }
+  std::vector<Dim> dims;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    dims.push_back(tensor.dim(axis));
+  }
+  dims[0].size = (dims[0].size + kCorePartitions - 1) / kCorePartitions;
+  dims[0].stride_bytes *= kCorePartitions;
+  return tensor.with(tensor.dtype(), tensor.offset_bytes(), dims);
+}
+
+// float32 order as integers: NaN above everything, -0 below +0.
+std::int64_t sort_key(std::uint16_t bfloat16) {
+  const bool nan = (bfloat16 & 0x7FFF) > 0x7F80;
+  const std::int64_t magnitude = bfloat16 & 0x7FFF;
+  return nan ? 0x8000 : (bfloat16 & 0x8000) != 0 ? -magnitude - 1 : magnitude;
+}
+
+}  // namespace
+
+EngineKind SequenceBounds::engine(const Machine& machine) const {
+  return resolve_engine(machine, name(), std::nullopt);
+}
+
+void SequenceBounds::check(const Machine& machine) const {
+  engine(machine);
+  require_sbuf_tile(machine, name(), "dst", dst_);
+  require_sbuf_tile(machine, name(), "segment_ids", segment_ids_);
+  require_dtype(name(), "dst", dst_, {DType::kFloat32, DType::kInt32});
+  require_dtype(name(), "segment_ids", segment_ids_, {DType::kFloat32, DType::kInt32});
+  const bool fits = segment_ids_.partitions() == 1 && dst_.partitions() == 1 &&
+                    dst_.free_size() == 2 * segment_ids_.free_size();
+  if (!fits) {
+    refuse("search-shape",
+           {.rule = "sequence_bounds reads one row of ids and writes two indices for each",
+            .here = fmt::format("`segment_ids` is {}, `dst` is {}", segment_ids_.describe(),
+                                dst_.describe()),
+            .limit = "shapes [1, n] and [1, 2, n]"});
+  }
+}
+
+void SequenceBounds::access(AccessList& list) const {
+  list.read(segment_ids_);
+  list.write(dst_);
+}
+
+void SequenceBounds::execute(CoreState&) const {
+  const std::vector<double> ids = row_values(segment_ids_, 0);
+  const auto count = static_cast<std::int32_t>(ids.size());
+  std::vector<std::int32_t> bounds(2 * ids.size());
+  for (std::int32_t first = 0; first < count;) {
+    std::int32_t end = first;
+    while (end < count &&
+           ids[static_cast<std::size_t>(end)] == ids[static_cast<std::size_t>(first)]) {
+      ++end;
+    }
+    end = std::max(end, first + 1);  // a NaN differs from itself
+    const bool padding = ids[static_cast<std::size_t>(first)] == 0.0;
+    std::fill(bounds.begin() + first, bounds.begin() + end, padding ? count : first);
+    std::fill(bounds.begin() + count + first, bounds.begin() + count + end, padding ? -1 : end);
+    first = end;
+  }
+  write_integers(dst_, 0, bounds);
+}
+
+Cost SequenceBounds::cost(const Machine& machine) const {
+  return stream_cost(machine, EngineKind::kGpsimd, machine.core.gpsimd.search,
+                     segment_ids_.free_size(), {});
+}
+
+NonzeroWithCount::NonzeroWithCount(Tensor dst, Tensor src, std::int64_t index_offset,
+                                   std::int64_t padding)
+    : dst_(std::move(dst)),
+      src_(std::move(src)),
+      rows_out_(every_core(dst_)),
+      rows_in_(every_core(src_)),
+      index_offset_(index_offset),
+      padding_(padding) {}
+
+EngineKind NonzeroWithCount::engine(const Machine& machine) const {
+  return resolve_engine(machine, name(), std::nullopt);
+}
+
+void NonzeroWithCount::check(const Machine& machine) const {
+  engine(machine);
+  require_sbuf_tile(machine, name(), "dst", dst_);
+  require_sbuf_tile(machine, name(), "src", src_);
+  require_dtype(name(), "src", src_, {DType::kFloat32, DType::kInt32});
+  require_dtype(name(), "dst", dst_, {DType::kInt32});
+  require_same_partitions(name(), "dst", dst_, "src", src_);
+  if (dst_.free_size() != src_.free_size() + 1) {
+    refuse("search-shape",
+           {.rule = "nonzero_with_count writes an index for each element, and the count",
+            .here = fmt::format("`src` is {}, `dst` is {}", src_.describe(), dst_.describe()),
+            .limit = fmt::format("{} elements per partition of dst", src_.free_size() + 1)});
+  }
+  for (const auto& [role, value] :
+       {std::pair{"index_offset", index_offset_}, {"padding_val", padding_}}) {
+    if (value < std::numeric_limits<std::int32_t>::min() ||
+        value > std::numeric_limits<std::int32_t>::max()) {
+      refuse("search-shape", {.rule = fmt::format("`{}` is an int32", role),
+                              .here = fmt::format("{}={}", role, value),
+                              .limit = "-2^31 to 2^31 - 1"});
+    }
+  }
+}
+
+void NonzeroWithCount::access(AccessList& list) const {
+  list.read(rows_in_);
+  list.write(rows_out_);
+}
+
+void NonzeroWithCount::execute(CoreState&) const {
+  for (std::int64_t p = 0; p < rows_in_.partitions(); ++p) {
+    const std::vector<double> values = row_values(rows_in_, p);
+    std::vector<std::int32_t> found;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0.0) {
+        found.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(i) +
+                                                  static_cast<std::uint32_t>(index_offset_)));
+      }
+    }
+    const auto count = static_cast<std::int32_t>(found.size());
+    found.resize(values.size(), static_cast<std::int32_t>(padding_));
+    found.push_back(count);
+    write_integers(rows_out_, p, found);
+  }
+}
+
+Cost NonzeroWithCount::cost(const Machine& machine) const {
+  return stream_cost(machine, EngineKind::kGpsimd, machine.core.gpsimd.search, src_.free_size(),
+                     {});
+}
+
+EngineKind TopK::engine(const Machine& machine) const {
+  return resolve_engine(machine, name(), std::nullopt);
+}
+
+void TopK::check(const Machine& machine) const {
+  engine(machine);
+  require_sbuf_tile(machine, name(), "val_dst", values_);
+  require_sbuf_tile(machine, name(), "idx_dst", indices_);
+  require_sbuf_tile(machine, name(), "src", src_);
+  require_dtype(name(), "src", src_, {DType::kBfloat16});
+  require_dtype(name(), "val_dst", values_, {DType::kBfloat16});
+  require_dtype(name(), "idx_dst", indices_, {DType::kUint32});
+  require_same_partitions(name(), "val_dst", values_, "src", src_);
+  require_same_partitions(name(), "idx_dst", indices_, "src", src_);
+  require_same_elements(name(), "idx_dst", indices_, "val_dst", values_);
+  const std::int64_t results = values_.free_size();
+  const bool fits = src_.partitions() % kCorePartitions == 0 && count_ >= kTopkLeast &&
+                    count_ < kTopkLimit && count_ <= src_.free_size() * kCorePartitions &&
+                    results <= kTopkMost && results <= count_;
+  if (!fits) {
+    refuse("topk-size",
+           {.rule = "topk finds some of the n elements that 16 partitions hold",
+            .here = fmt::format("n={}, {} results, `src` is {}", count_, results, src_.describe()),
+            .limit = fmt::format("n from {} to {} and no more than 16 columns hold, at most n "
+                                 "results and {}; a multiple of {} partitions",
+                                 kTopkLeast, kTopkLimit - 1, kTopkMost, kCorePartitions)});
+  }
+}
+
+void TopK::access(AccessList& list) const {
+  list.read(src_);
+  list.write(values_);
+  list.write(indices_);
+}
+
+void TopK::execute(CoreState&) const {
+  const auto columns = static_cast<std::size_t>(src_.free_size());
+  const auto results = static_cast<std::size_t>(values_.free_size());
+  std::vector<std::uint16_t> group(columns * kCorePartitions);
+  std::vector<std::uint16_t> list(static_cast<std::size_t>(count_));
+  std::vector<std::uint32_t> order(list.size());
+  std::vector<std::uint16_t> values(results);
+  for (std::int64_t first = 0; first < src_.partitions(); first += kCorePartitions) {
+    for (std::int64_t p = 0; p < kCorePartitions; ++p) {
+      read_row_bits(
+          src_, first + p,
+          reinterpret_cast<std::byte*>(group.data() + static_cast<std::size_t>(p) * columns));
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list[i] = group[i % kCorePartitions * columns + i / kCorePartitions];
+    }
+    std::iota(order.begin(), order.end(), 0u);
+    const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+      const std::int64_t key_a = sort_key(list[a]);
+      const std::int64_t key_b = sort_key(list[b]);
+      return key_a != key_b ? key_a > key_b : a < b;
+    };
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(results);
+    std::partial_sort(order.begin(), end, order.end(), larger);
+    std::reverse(order.begin(), end);
+    for (std::size_t i = 0; i < results; ++i) {
+      values[i] = list[order[i]];
+    }
+    for (std::int64_t p = first; p < first + kCorePartitions; ++p) {
+      write_row_bits(values_, p, reinterpret_cast<const std::byte*>(values.data()));
+      write_row_bits(indices_, p, reinterpret_cast<const std::byte*>(order.data()));
+    }
+  }
+}
+
+Cost TopK::cost(const Machine& machine) const {
+  return stream_cost(machine, EngineKind::kGpsimd, machine.core.gpsimd.topk,
+                     kTopkPasses * count_ + values_.free_size(), {});
+}
+
+}  // namespace trena
