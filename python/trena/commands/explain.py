@@ -40,4 +40,5 @@ def main(arguments) -> int:
     import difflib
 
     close = difflib.get_close_matches(wanted, texts, n=3)
-    return common.usage(f"no explanation of {arguments.id!r}" + (f"; did you mean {', '.join(close)}?" if close else ""))
+    guess = f"; did you mean {', '.join(close)}?" if close else ""
+    return common.usage(f"no explanation of {arguments.id!r}{guess}")
