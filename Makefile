@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # PyTorch is optional: TORCH= leaves it out, and its tests are skipped by name.
 TORCH ?= torch==2.13.0
 BUILD := build/release
+# Random programs of the slow tier, without and with sanitizers.
+FUZZ ?= 100000
 # The C++ tests take as long to compile as Trena: only `make test` wants them.
 TESTS ?= OFF
 
@@ -39,7 +41,7 @@ test: $(VENV)/.torch
 
 test-slow: $(VENV)/.torch
 	$(MAKE) build TESTS=ON
-	$(BUILD)/trena_tests --gtest_brief=1
+	TRENA_FUZZ_PROGRAMS=$(FUZZ) $(BUILD)/trena_tests --gtest_brief=1
 	$(BIN)/python -m pytest -q tests
 
 bench: build
@@ -48,10 +50,10 @@ bench: build
 accuracy: build
 	$(BIN)/trena accuracy
 
-# The C++ tests under AddressSanitizer and UBSan, then under ThreadSanitizer.
+# The C++ tests under AddressSanitizer and UBSan (random programs: FUZZ of them), then under ThreadSanitizer.
 sanitize: $(VENV)/.tools
 	for preset in asan+ubsan tsan; do \
-	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && TSAN_OPTIONS=suppressions=tests/tsan.supp build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
+	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && TSAN_OPTIONS=suppressions=tests/tsan.supp TRENA_FUZZ_PROGRAMS=$$(test $$preset = tsan && echo 400 || echo $(FUZZ)) build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
 	done
 
 clean:

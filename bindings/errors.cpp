@@ -1,4 +1,6 @@
 // trena::Error becomes the Python exception of its kind: trena.errors.<Kind>, with the same fields.
+#include <typeinfo>
+
 #include "bindings.h"
 #include "trena/error.h"
 
@@ -31,22 +33,29 @@ const char* class_name(ErrorKind kind) {
   return "Error";
 }
 
+void raise(const Error& error) {
+  nb::object type = nb::module_::import_("trena.errors").attr(class_name(error.kind()));
+  const ErrorText& text = error.text();
+  SourceLine where = error.where();
+  if (!error.has_where()) {
+    const UserLine line = user_line();
+    where = {std::string(line.file), line.number};
+  }
+  nb::object exception = type("id"_a = error.id(), "rule"_a = text.rule, "here"_a = text.here,
+                              "limit"_a = text.limit, "device"_a = text.device, "fix"_a = text.fix,
+                              "file"_a = where.file, "line"_a = where.line);
+  PyErr_SetObject(type.ptr(), exception.ptr());
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    nb::object type = nb::module_::import_("trena.errors").attr(class_name(error.kind()));
-    const ErrorText& text = error.text();
-    SourceLine where = error.where();
-    if (!error.has_where()) {
-      const UserLine line = user_line();
-      where = {std::string(line.file), line.number};
-    }
-    nb::object exception =
-        type("id"_a = error.id(), "rule"_a = text.rule, "here"_a = text.here,
-             "limit"_a = text.limit, "device"_a = text.device, "fix"_a = text.fix,
-             "file"_a = where.file, "line"_a = where.line);
-    PyErr_SetObject(type.ptr(), exception.ptr());
+    raise(error);
+  } catch (const std::bad_cast&) {  // of an object inside a sequence, mostly
+    raise(Error(ErrorKind::kUsage, "argument-type",
+                {.rule = "an argument has a type that the function takes, and so have its parts",
+                 .here = "an object of another type"}));
   }
 }
 

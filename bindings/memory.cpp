@@ -1,4 +1,5 @@
 // Tensor: the view algebra of src/trena/memory/views.h under the names of the public NkiTensor.
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -25,7 +26,11 @@ std::int64_t integer(PyObject* object) {
   if (PyLong_Check(object)) {
     const std::int64_t value = PyLong_AsLongLong(object);
     if (value == -1 && PyErr_Occurred() != nullptr) {
-      throw nb::python_error();
+      PyErr_Clear();
+      throw Error(ErrorKind::kBounds, "out-of-bounds",
+                  {.rule = "no tensor has so many elements",
+                   .here = nb::cast<std::string>(nb::repr(object)),
+                   .limit = "64 bits"});
     }
     return value;
   }
@@ -157,7 +162,8 @@ Tensor permute(const Tensor& self, nb::handle dims) {
   const Integers wide = integers(dims, "dims");
   std::array<int, 32> axes;
   for (std::size_t i = 0; i < wide.count; ++i) {
-    axes[i] = static_cast<int>(wide.values[i]);
+    constexpr std::int64_t kNone = Tensor::kMaxRank;  // no dimension, whatever the number
+    axes[i] = static_cast<int>(std::clamp(wide.values[i], -kNone - 1, kNone));
   }
   return views::permute(self, std::span(axes.data(), wide.count));
 }
