@@ -268,6 +268,16 @@ nb::dict events(const Run& run) {
   result["stall_ns"] =
       column<double>(run, [](const RunEvent& e) { return ns_from_ticks(e.stall); });
   result["bytes"] = column<std::int64_t>(run, [](const RunEvent& e) { return e.bytes; });
+  result["load_weights_ns"] =
+      column<double>(run, [](const RunEvent& e) { return ns_from_ticks(e.load_weights); });
+  result["multiply_ns"] =
+      column<double>(run, [](const RunEvent& e) { return ns_from_ticks(e.multiply); });
+  result["trigger_ns"] =
+      column<double>(run, [](const RunEvent& e) { return ns_from_ticks(e.trigger); });
+  result["packets_ns"] =
+      column<double>(run, [](const RunEvent& e) { return ns_from_ticks(e.packets); });
+  result["packet_count"] =
+      column<std::int64_t>(run, [](const RunEvent& e) { return e.packet_count; });
   result["spill"] = column<std::uint8_t>(run, [](const RunEvent& e) { return e.spill; });
   return result;
 }

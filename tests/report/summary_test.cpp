@@ -81,10 +81,9 @@ TEST(Summary, MeanDescriptorAndMemoryAgainstWhatIsUsable) {
 
 TEST(Summary, EvidenceIsWeighedByTheTimeThatRestsOnIt) {
   const Summary summary = hand_made_summary();
-  // Of 6 µs of work the copy's 0.5 µs are extrapolated; transfers rest on the core's share of
-  // the stack, an estimate.
+  // Of 6 µs of work the copy's 0.5 µs are extrapolated; transfers rest on measured packets.
   EXPECT_DOUBLE_EQ(summary.evidence.fraction(Evidence::kExtrapolated), 0.5 / 6.0);
-  EXPECT_DOUBLE_EQ(summary.evidence.fraction(Evidence::kEstimate), 2.5 / 6.0);
+  EXPECT_DOUBLE_EQ(summary.evidence.fraction(Evidence::kEstimate), 0.0);
   EXPECT_EQ(engine(summary, EngineKind::kTensor).evidence.worst(), Evidence::kMeasured);
   EXPECT_EQ(summary.evidence.worst(), Evidence::kExtrapolated);
   EXPECT_EQ(EvidenceShare{}.worst(), Evidence::kDocumented);
@@ -163,7 +162,7 @@ TEST(Advice, Spilled) {
   EXPECT_TRUE(advises(run, "spilled"));
 }
 
-// 7.35 ns per packet at 27.2 B/ns (hw.md §2.7): half of the time is overhead at 200 bytes.
+// 8.4 ns per packet at 27.4 B/ns (DMA-001…012): half of the time is overhead at 230 bytes.
 TEST(Advice, TinyDescriptorsOnlyWhenDmaBinds) {
   trena::Run run = hand_made_run();
   run.per_core[0].descriptors = 98304 / 64;

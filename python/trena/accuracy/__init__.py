@@ -1,7 +1,9 @@
-"""How far the clock is from measurements: published rows beside what Trena predicts for kernels of the same shape.
+"""How far the clock is from measurements: published rows beside what Trena predicts.
 
-The rows (figures with their sources) are in rows.csv; nothing here or in the kernels is adjusted per row. A row's bar
-is a largest error in percent or percentage points, or `order`: the stages of one kernel on one target rank as measured.
+Four kinds of rows: the stages of one tutorial, each with a bar (rows.csv); single instructions and DMA transfers;
+kernels chosen to check before any was predicted (validation.csv); and the fitted laws, each foretelling a family of
+rows that it has not seen. Nothing here or in the kernels is adjusted per row. A bar is a largest error in percent or
+percentage points, or `order`: the stages of one kernel on one target rank as measured.
 """
 
 from __future__ import annotations
@@ -13,8 +15,6 @@ import importlib.resources
 import json
 
 import numpy as np
-
-JSON_SCHEMA = "trena.accuracy/1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +56,17 @@ class Result:
         if self.row.bar == "order":
             return self.in_order
         return abs(self.error) <= float(self.row.bar.split()[0])
+
+    def as_dict(self) -> dict:
+        return {**dataclasses.asdict(self.row), "predicted": self.predicted, "error": self.error,
+                "error_unit": self.error_unit, "evidence": self.evidence, "within_bar": self.within_bar}
+
+    def row_as_published(self):
+        """The row in the form of measurements.csv."""
+        from trena.accuracy.published import Published
+
+        return Published(self.row.id, "kernel", self.row.target, self.row.kernel, self.row.dtype, self.row.metric,
+                         self.row.published, self.row.unit, "yes", self.row.source)
 
 
 def load_rows() -> list[Row]:
@@ -136,18 +147,6 @@ def free_parameters(target: str) -> list[str]:
     return [figure[0] for figure in _figures(target) if figure[3] in ("estimate", "extrapolated")]
 
 
-def as_dict(results: list[Result]) -> dict:
-    return {
-        "schema": JSON_SCHEMA,
-        "free_parameters": {t: free_parameters(t) for t in sorted({r.row.target for r in results})},
-        "rows": [
-            {**dataclasses.asdict(r.row), "predicted": r.predicted, "error": r.error, "error_unit": r.error_unit,
-             "evidence": r.evidence, "within_bar": r.within_bar}
-            for r in results
-        ],
-    }
-
-
 def _print_table(results: list[Result]) -> None:
     from rich import box
     from rich.console import Console
@@ -172,14 +171,25 @@ def _print_table(results: list[Result]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`trena accuracy [--json FILE]`: 0, or 1 when a row misses its bar."""
+    """`trena accuracy [--json FILE] [--write-docs [FILE]]`: 0, or 1 when a row misses its bar."""
+    import pathlib
+
+    from trena.accuracy import report
+
     parser = argparse.ArgumentParser(prog="trena accuracy", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="the same for machines")
+    parser.add_argument("--write-docs", metavar="FILE", nargs="?", const="docs/accuracy.md",
+                        help="fill the tables of the page anew (docs/accuracy.md)")
     options = parser.parse_args(arguments)
-    results = measure()
-    _print_table(results)
+    stages = measure()
+    everything = report.collect(stages, {t: free_parameters(t) for t in ("trn1", "inf2", "trn2", "trn3")})
+    report.show(everything)
+    _print_table(stages)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(as_dict(results), file, indent=1)
+            json.dump(report.as_dict(everything), file, indent=1)
             file.write("\n")
-    return 0 if all(r.within_bar for r in results) else 1
+    if options.write_docs:
+        page = pathlib.Path(options.write_docs)
+        page.write_text(report.fill(page.read_text(encoding="utf-8"), report.sections(everything)), encoding="utf-8")
+    return 0 if all(r.within_bar for r in stages) else 1

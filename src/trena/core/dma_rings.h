@@ -61,8 +61,8 @@ class DmaRings {
   std::optional<Step> next_;
 };
 
-// Packet time of the busiest engine (Dma::packet_time_ns), slowdown included; and of all engines
-// together.
+// How long the busiest engine needs, its packets at their spacing; and the packet time
+// (Dma::packet_time_ns) of all engines together. Both with the transfer's slowdown.
 struct DmaService {
   double busiest_engine_ns = 0;
   double all_engines_ns = 0;

@@ -50,6 +50,13 @@ struct RunEvent {
       kNoCause;            // event whose end it waited for last; kNoCause: only its own queue
   Ticks stall = 0;         // how long its engine stood idle for that
   std::int64_t bytes = 0;  // DMA payload
+  // What a profiler shows apart: LDWEIGHTS and MATMUL (of one pass) of a product; the trigger
+  // instruction of a DMA and the time of its packets on all engines.
+  Ticks load_weights = 0;
+  Ticks multiply = 0;
+  Ticks trigger = 0;
+  Ticks packets = 0;
+  std::int64_t packet_count = 0;
   std::string label;
 };
 

@@ -18,6 +18,10 @@ TensorClock::TensorClock(const Machine& machine) {
   const TensorThrottle& throttle = engine.throttle;
   latency_ = machine.ticks(EngineKind::kTensor,
                            engine.matmul_fixed_cycles + engine.matmul_throttled_cycles);
+  multiply_fixed_ = machine.ticks(EngineKind::kTensor, engine.matmul_fixed_cycles);
+  multiply_throttled_ = machine.ticks(EngineKind::kTensor, engine.matmul_throttled_cycles);
+  load_fixed_ = machine.ticks(EngineKind::kTensor, engine.load_fixed_cycles);
+  load_throttled_ = machine.ticks(EngineKind::kTensor, engine.load_throttled_cycles);
   group_overhead_ = machine.ticks(EngineKind::kTensor, engine.group_overhead_cycles);
   issue_ = machine.ticks(EngineKind::kTensor, engine.min_issue_cycles);
   ramp_ = throttle.ramp;
@@ -126,7 +130,12 @@ TensorClock::Product TensorClock::run(const TensorWork& work, Ticks start) {
   }
   // A tile leaves the rest of the array to the next product.
   const bool whole = work.blocks == kWholeArray;
-  return {whole ? free_at : std::min(free_at, begin + issue_), first + streaming + latency_};
+  return {whole ? free_at : std::min(free_at, begin + issue_), first + streaming + latency_, rate};
+}
+
+TensorClock::Shown TensorClock::shown(const TensorWork& work, double limit) const {
+  return {load_fixed_ + scaled(work.load_stationary + load_throttled_, 1.0 / limit),
+          multiply_fixed_ + scaled(work.multiply_moving + multiply_throttled_, 1.0 / limit)};
 }
 
 }  // namespace trena

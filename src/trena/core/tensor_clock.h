@@ -17,9 +17,18 @@ class TensorClock {
   struct Product {
     Ticks busy_until;  // the next product may start streaming
     Ticks end;         // the result is in PSUM
+    double limit;      // of the array's rate, that it ran under
   };
   // A product whose operands are ready and whose turn has come at `start`.
   Product run(const TensorWork& work, Ticks start);
+
+  // How long a profiler shows the last LDWEIGHTS and the last MATMUL of a product, their waits for
+  // each other included (hw.md §2.7). They overlap: the time of a product is not their sum.
+  struct Shown {
+    Ticks load_weights;
+    Ticks multiply;
+  };
+  Shown shown(const TensorWork& work, double limit) const;
 
  private:
   double rate_at(Ticks time);
@@ -29,6 +38,10 @@ class TensorClock {
   Ticks blocks_free_at(std::uint32_t blocks) const;
 
   Ticks latency_;  // array fill, drain and write
+  Ticks multiply_fixed_;
+  Ticks multiply_throttled_;
+  Ticks load_fixed_;
+  Ticks load_throttled_;
   Ticks group_overhead_;
   Ticks window_;
   double floor_;

@@ -155,6 +155,7 @@ class Simulation {
   std::vector<Successor> successors_;
   std::vector<Queue> queues_;
   std::vector<PortKeys> ports_;  // by item
+  std::vector<float> limits_;    // by item: of a product, what TensorClock says
   AccessList scratch_;
   std::vector<TensorClock> tensor_;
   DmaRings rings_;
@@ -245,6 +246,7 @@ void Simulation::build_items() {
   costs_.reserve(count);
   instructions_.reserve(count);
   ports_.reserve(count);
+  limits_.assign(count, 1.0f);
   for (std::size_t core = 0; core < streams_.size(); ++core) {
     for (const StreamItem& stream_item : streams_[core].items) {
       const Instruction& instruction = *stream_item.instruction;
@@ -506,6 +508,7 @@ void Simulation::start_engine(Item& item, Queue& queue) {
         tensor_[static_cast<std::size_t>(item.core)].run(cost_of(item).tensor, now_);
     item.busy_until = product.busy_until;
     item.end = product.end;
+    limits_[number_of(item)] = static_cast<float>(product.limit);
   } else {
     Ticks begin = now_;
     CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
@@ -695,6 +698,15 @@ void Simulation::finish() {
     event.stall = item.stall;
     event.bytes = std::max(cost_of(item).dma.hbm_read_bytes, cost_of(item).dma.hbm_write_bytes);
     event.label = instruction_of(item).label;
+    if (cost_of(item).tensor.passes > 0) {
+      const TensorClock::Shown shown = tensor_[core_index].shown(cost_of(item).tensor, limits_[id]);
+      event.load_weights = shown.load_weights;
+      event.multiply = shown.multiply;
+    } else if (item.dma()) {
+      event.trigger = cost_of(item).dma.trigger;
+      event.packets = ticks_from_ns(dma_service(machine_, cost_of(item).dma).all_engines_ns);
+      event.packet_count = cost_of(item).dma.descriptors;
+    }
     run_.events.push_back(std::move(event));
   }
   for (std::size_t core = 0; core < streams_.size(); ++core) {

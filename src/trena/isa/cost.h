@@ -39,6 +39,7 @@ struct DmaWork {
   std::int64_t hbm_read_bytes = 0;
   std::int64_t hbm_write_bytes = 0;
   double slowdown = 1.0;  // transposes, accumulation (hw.md §1.7)
+  Ticks trigger = 0;      // what the trigger instruction itself takes
   DgeMode dge = DgeMode::kUnknown;
   bool to_hbm = false;             // a store
   bool trigger_requested = false;  // the kernel chose the engine, not the compiler

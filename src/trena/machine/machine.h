@@ -283,10 +283,13 @@ struct DmaMode {
   double issue_ns = kAbsent;     // between two DMA instructions of one queue
   double dispatch_ns = kAbsent;  // trigger to first packet
   double notify_ns = kAbsent;    // end of the last packet to the semaphore's final value
+  double issue_row_ns = 0;       // of issue_ns: more for each descriptor past the first 128
+  double trigger_ns = kAbsent;   // what the trigger instruction itself takes; absent: as issue_ns
 };
 
-// hw.md §1.7, §2.5, §2.7. One packet (descriptor) occupies its engine for packet_time_ns; all
-// engines of a core together stay under Hbm::core_gbs.
+// hw.md §1.7, §2.5, §2.7. One packet (descriptor) occupies its engine for packet_time_ns, and an
+// engine moves no more than engine_bytes_per_ns; all engines of a core together stay under
+// Hbm::core_gbs.
 struct Dma {
   std::int64_t engines = 0;  // per core
   std::int64_t rings = 0;    // queues per engine

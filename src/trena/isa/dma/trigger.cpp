@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "trena/isa/dma/transfer.h"
 
@@ -102,6 +103,9 @@ EngineKind choose_engine(const Machine& machine, std::string_view instruction, D
   });
   return first == able.end() ? able.front() : *first;
 }
+
+// Rows of the transfers that DmaMode::issue_ns was measured on.
+constexpr std::int64_t kUsualRows = 128;
 
 int busy_engines(const Dma& dma, std::int64_t partitions, std::int64_t descriptors) {
   // Between HBM and HBM nothing ties a row to an engine.
@@ -206,10 +210,13 @@ Cost dma_cost(const Machine& machine, const DmaTrigger& trigger, const DmaTraffi
   cost.dma.to_hbm = traffic.to_hbm;
   cost.dma.trigger_requested = trigger.requested;
   cost.dma.priority = trigger.priority;
-  double issue_ns = dma_mode(machine, trigger.mode, traffic.to_hbm).issue_ns;
+  const DmaMode& mode = dma_mode(machine, trigger.mode, traffic.to_hbm);
+  const std::int64_t more_rows = std::max<std::int64_t>(0, traffic.runs - kUsualRows);
+  double issue_ns = mode.issue_ns + static_cast<double>(more_rows) * mode.issue_row_ns;
   if (trigger.mode == DgeMode::kSoftware) {
     issue_ns = std::max(issue_ns, static_cast<double>(traffic.indirect_rows) * dma.indirect_row_ns);
   }
+  cost.dma.trigger = ticks_from_ns(std::isnan(mode.trigger_ns) ? issue_ns : mode.trigger_ns);
   cost.interval = ticks_from_ns(issue_ns);
   cost.completion = cost.interval;
   return cost;
