@@ -64,18 +64,23 @@ class Prediction:
     use: str = ""
 
     @property
+    def in_points(self) -> bool:
+        """A part of the time; MFU is a rate."""
+        return self.row.unit == "%" and self.row.metric != "MFU"
+
+    @property
     def error(self) -> float | None:
-        """Percent of the published value, or percentage points where the value is a percentage."""
+        """Percent of the published value, or percentage points where the value is a part of the time."""
         if self.predicted is None:
             return None
         difference = self.predicted - self.row.value
-        if self.row.unit == "%":
+        if self.in_points:
             return difference
         return 100.0 * difference / self.row.value if self.row.value else (0.0 if not difference else 100.0)
 
     @property
     def error_unit(self) -> str:
-        return "points" if self.row.unit == "%" else "%"
+        return "points" if self.in_points else "%"
 
     def as_dict(self) -> dict:
         return {"id": self.row.id, "target": self.row.chip, "workload": self.row.workload, "metric": self.row.metric,

@@ -33,10 +33,15 @@ def _softmax_terms(scores, length):
 
 
 def _transposed_blocks(copies, source, length):
-    """[128, length] as length / 128 transposed blocks side by side, in float32."""
+    """[128, length] as length / 128 transposed blocks side by side, in float32; four fill a bank and leave it at once."""
     turned = sbuf((PARTITIONS, length))
-    for j in range(length // PARTITIONS):
-        transpose(copies, turned[:, span(j, PARTITIONS)], source[:, span(j, PARTITIONS)])
+    for group in range(length // MOVING):
+        bank = psum((PARTITIONS, MOVING), source.dtype)
+        for j in range(MOVING // PARTITIONS):
+            nisa.nc_transpose(dst=bank[:, span(j, PARTITIONS)],
+                              data=source[:, span(group * (MOVING // PARTITIONS) + j, PARTITIONS)],
+                              engine=nisa.engine.tensor)
+        copies(turned[:, span(group, MOVING)], bank)
     return turned
 
 
