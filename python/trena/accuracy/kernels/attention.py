@@ -33,7 +33,7 @@ def _softmax_terms(scores, length):
 
 
 def _transposed_blocks(copies, source, length):
-    """[128, length] as length / 128 transposed blocks side by side, in float32; four fill a bank and leave it at once."""
+    """[128, length] as length / 128 transposed blocks side by side in float32; four leave a bank at once."""
     turned = sbuf((PARTITIONS, length))
     for group in range(length // MOVING):
         bank = psum((PARTITIONS, MOVING), source.dtype)
