@@ -40,8 +40,14 @@ void mark_position(Program& program);
 // Makes that line the position of what follows, until called with line 0.
 void hold_position(std::string_view file, int line);
 
+struct InstructionHandle;  // objects.h
+
 // Appends one instruction of the calling kernel.
-void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name);
+InstructionHandle emit(std::unique_ptr<Instruction> instruction,
+                       const std::optional<std::string>& name);
+
+// The instruction appended last.
+InstructionHandle last_instruction(const Seat& seat);
 
 // For instructions that meet other cores first: makes the user's line the position and labels the
 // instruction; the seat appends it.
@@ -58,6 +64,7 @@ void bind_run(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_fabric(nb::module_& module);
 void bind_rendezvous(nb::module_& module);
+void bind_loops(nb::module_& module);
 void bind_nki_isa(nb::module_& module);
 void bind_nki_dma(nb::module_& module, nb::module_& isa);  // part of nki.isa
 

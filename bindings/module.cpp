@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   bindings::bind_objects(module);
   bindings::bind_memory(module);
   bindings::bind_run(module);
+  bindings::bind_loops(module);
   bindings::bind_rendezvous(module);
   bindings::bind_program(module);
   bindings::bind_nki_isa(module);

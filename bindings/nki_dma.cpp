@@ -42,6 +42,7 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
         const Seat seat = prepare(*barrier, name);
         nb::gil_scoped_release free_python;
         append_core_barrier(seat, std::move(barrier));
+        return last_instruction(seat);
       },
       "data"_a, "cores"_a, "engine"_a = EngineChoice::kGpsimd, "name"_a = nb::none());
   isa.def(
@@ -49,9 +50,10 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       [](const Tensor& dst, std::vector<Tensor> srcs, const Operator& reduce_op,
          std::optional<std::vector<float>> scales, bool unique_indices, OobMode oob_mode,
          const Name& name) {
-        emit(std::make_unique<DmaCompute>(dst, std::move(srcs), alu_of(reduce_op, "reduce_op"),
-                                          std::move(scales), unique_indices, oob_mode),
-             name);
+        return emit(
+            std::make_unique<DmaCompute>(dst, std::move(srcs), alu_of(reduce_op, "reduce_op"),
+                                         std::move(scales), unique_indices, oob_mode),
+            name);
       },
       "dst"_a, "srcs"_a, "reduce_op"_a, "scales"_a = nb::none(), "unique_indices"_a = true,
       "oob_mode"_a = OobMode::kError, "name"_a = nb::none());
@@ -59,9 +61,10 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       "dma_copy",
       [](const Tensor& dst, const Tensor& src, std::optional<int> priority, OobMode oob_mode,
          DgeMode dge_mode, EngineChoice engine, const Name& name) {
-        emit(std::make_unique<DmaCopy>(
-                 dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}),
-             name);
+        return emit(
+            std::make_unique<DmaCopy>(
+                dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}),
+            name);
       },
       "dst"_a, "src"_a, "priority"_a = nb::none(), "oob_mode"_a = OobMode::kError,
       "dge_mode"_a = DgeMode::kUnknown, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
@@ -69,9 +72,9 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       "dma_transpose",
       [](const Tensor& dst, const Tensor& src, std::optional<std::vector<int>> axes,
          std::optional<int> priority, DgeMode dge_mode, OobMode oob_mode, const Name& name) {
-        emit(std::make_unique<DmaTranspose>(dst, src, std::move(axes),
-                                            DmaRequest{dge_mode, {}, oob_mode, priority}),
-             name);
+        return emit(std::make_unique<DmaTranspose>(dst, src, std::move(axes),
+                                                   DmaRequest{dge_mode, {}, oob_mode, priority}),
+                    name);
       },
       "dst"_a, "src"_a, "axes"_a = nb::none(), "priority"_a = nb::none(),
       "dge_mode"_a = DgeMode::kUnknown, "oob_mode"_a = OobMode::kError, "name"_a = nb::none());
@@ -109,6 +112,7 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
         const Seat seat = prepare(*swap, name);
         nb::gil_scoped_release free_python;
         append_sendrecv(seat, std::move(swap), pipe_id);
+        return last_instruction(seat);
       },
       "src"_a, "dst"_a, "send_to_rank"_a, "recv_from_rank"_a, "pipe_id"_a,
       "dma_engine"_a = SendRecvPath::kDma, "name"_a = nb::none());

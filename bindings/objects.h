@@ -38,6 +38,18 @@ enum class EngineChoice : int {
 };
 EngineRequest request(EngineChoice choice);
 
+// nisa.NkiInstruction: a recorded instruction of the running kernel, by its place.
+struct InstructionHandle {
+  const Program* program = nullptr;
+  const Instruction* instruction = nullptr;
+  int core = 0;
+  std::uint32_t index = 0;
+  std::uint32_t iteration = 0;  // of the innermost device loop around it, 0: none (loops.cpp)
+};
+
+// The iteration of a device loop that this thread is in; 0: in none.
+std::uint32_t current_iteration();
+
 // A DTypeObject, an NKI name, or a NumPy, ml_dtypes or torch type; else `unknown-dtype`.
 DType dtype_from(nb::handle object);
 // The registered instance of that type (a plain DTypeObject until Python registers its own).

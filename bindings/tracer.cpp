@@ -1,4 +1,5 @@
 #include "bindings.h"
+#include "objects.h"
 
 // Behind Python.h, which bindings.h includes.
 #include <frameobject.h>
@@ -51,8 +52,8 @@ const FileEntry& file_entry(PyObject* filename) {
   Py_INCREF(filename);
   const char* path = PyUnicode_AsUTF8(filename);
   std::string text = path != nullptr ? path : "?";
-  const bool internal = text.rfind(package_directory, 0) == 0 ||
-                        text.rfind("<frozen ", 0) == 0 || in_pytorch(text);
+  const bool internal =
+      text.rfind(package_directory, 0) == 0 || text.rfind("<frozen ", 0) == 0 || in_pytorch(text);
   return entries->emplace(filename, FileEntry{std::move(text), internal}).first->second;
 }
 
@@ -145,9 +146,17 @@ const Seat& prepare(Instruction& instruction, const std::optional<std::string>& 
   return current;
 }
 
-void emit(std::unique_ptr<Instruction> instruction, const std::optional<std::string>& name) {
+InstructionHandle last_instruction(const Seat& seat) {
+  const auto& instructions = seat.program->instructions(seat.core);
+  return {seat.program, instructions.back().get(), seat.core,
+          static_cast<std::uint32_t>(instructions.size() - 1), current_iteration()};
+}
+
+InstructionHandle emit(std::unique_ptr<Instruction> instruction,
+                       const std::optional<std::string>& name) {
   const Seat& seat = prepare(*instruction, name);
   seat.program->append(seat.core, std::move(instruction));
+  return last_instruction(seat);
 }
 
 }  // namespace trena::bindings

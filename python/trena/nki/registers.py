@@ -13,11 +13,12 @@ from trena.nki.objects import NKIObject
 class VirtualRegister(NKIObject):
     """One 32-bit integer. Reading it before it was set is an error."""
 
-    __slots__ = ("state", "frozen")
+    __slots__ = ("state", "frozen", "compared_at")
 
     def __init__(self, state: int | None = None, frozen: bool = False):
         self.state = state
         self.frozen = frozen
+        self.compared_at = None  # number of the instruction that followed the last `while register:`
 
     @property
     def value(self) -> int:
@@ -34,6 +35,9 @@ class VirtualRegister(NKIObject):
     __index__ = __int__
 
     def __bool__(self) -> bool:
+        if _launch.current() is not None:  # `while register:` ends each iteration with a compare-and-branch
+            first = 2**32 - 1 if self.compared_at is None else self.compared_at
+            self.compared_at = _core.branch(first)
         return self.value != 0
 
     def __repr__(self):

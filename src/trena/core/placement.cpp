@@ -118,6 +118,8 @@ class Placer {
   AccessList scratch_;
   std::string failure_;
   std::optional<std::uint32_t> last_meeting_;
+  std::uint32_t order_block_ = 0;  // of nl.no_reorder, and the last item in it
+  std::uint32_t last_ordered_ = 0;
   std::size_t now_ = 0;  // program index of the unit being placed
 };
 
@@ -258,7 +260,8 @@ bool Placer::repeatable_load(std::size_t index, std::int32_t tile) const {
   const Recorded& recorded = recorded_[index];
   const std::span<const Use> uses = uses_of(index);
   if (!recorded.dma || uses.size() != 2 || recorded.awaited ||
-      !recorded.instruction->depends_on.empty() || recorded.instruction->rendezvous() >= 0) {
+      !recorded.instruction->depends_on.empty() || recorded.instruction->order_block != 0 ||
+      recorded.instruction->rendezvous() >= 0) {
     return false;
   }
   const Use& source = uses[0].kind == AccessKind::kRead ? uses[0] : uses[1];
@@ -334,6 +337,13 @@ void Placer::emit(std::size_t index, Insertion insertion) {
     item_of_[index] = item;
     for (const std::uint32_t earlier : recorded_[index].instruction->depends_on) {
       order_.add_wait(Wait::after_end(item_of_[earlier]));
+    }
+    if (const std::uint32_t block = recorded_[index].instruction->order_block; block != 0) {
+      if (block == order_block_) {
+        order_.add_wait(Wait::after_start(last_ordered_));
+      }
+      order_block_ = block;
+      last_ordered_ = item;
     }
   }
   if (recorded_[index].instruction->rendezvous() >= 0) {

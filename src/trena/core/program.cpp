@@ -133,7 +133,7 @@ void fill_sentinel(Storage& storage, DType dtype) {
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)), options_(options) {
   for (int core = 0; core < core_count; ++core) {
-    cores_.push_back({{}, std::make_unique<CoreState>(machine_, core), nullptr, nullptr});
+    cores_.emplace_back().state = std::make_unique<CoreState>(machine_, core);
   }
 }
 
@@ -299,6 +299,7 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
 void Program::append(int core, std::unique_ptr<Instruction> instruction) {
   CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
   instruction->position = position_;
+  instruction->order_block = stream.blocks > 0 ? stream.block : 0;
   try {
     instruction->check(machine_);
     scratch_.clear();
@@ -320,6 +321,12 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     throw;
   }
   stream.instructions.push_back(std::move(instruction));
+}
+
+void Program::keep_order(int core, bool on) {
+  CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
+  stream.block += on && stream.blocks == 0 ? 1 : 0;
+  stream.blocks += on ? 1 : -1;
 }
 
 std::uint32_t Program::intern_file(std::string_view path) {

@@ -64,6 +64,11 @@ class Program {
   // anything is wrong the instruction is not recorded and trena::Error carries the position.
   void append(int core, std::unique_ptr<Instruction> instruction);
 
+  // Until called with false, what is appended to `core` starts in program order, whoever runs it.
+  // Calls nest.
+  void keep_order(int core, bool on);
+  bool keeps_order(int core) const { return cores_[static_cast<std::size_t>(core)].blocks > 0; }
+
   // Where in the user's program the next tensors and instructions come from.
   std::uint32_t intern_file(std::string_view path);
   void set_position(Position position) { position_ = position; }
@@ -84,6 +89,8 @@ class Program {
     std::unique_ptr<CoreState> state;
     std::shared_ptr<Storage> sbuf;  // the whole array, made when the first manual tensor needs it
     std::shared_ptr<Storage> psum;
+    int blocks = 0;           // of nl.no_reorder around the next instruction
+    std::uint32_t block = 0;  // number of the outermost
   };
 
   std::shared_ptr<Storage> allocate(std::int64_t size_bytes);

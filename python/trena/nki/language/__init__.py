@@ -207,21 +207,46 @@ affine_range = sequential_range = static_range = range = _loop
 
 def dynamic_range(start, stop=None, step=1):
     """A loop on the device whose bounds may be registers. Its index is a frozen register."""
-    for index in _loop(start, stop, step):
-        yield _VirtualRegister(index, frozen=True)
+    first, past = (0, start) if stop is None else (start, stop)
+    return _on_device(_range(int(first), int(past), _loop_step(step)))
+
+
+def _loop_step(step):
+    if isinstance(step, int) and step > 0:
+        return int(step)
+    raise _errors.UsageError("the step of a device loop is a positive integer", id="loop-step", here=f"step={step!r}")
+
+
+def _on_device(indices):
+    """The body runs for each index; each engine that works in it ends an iteration with a compare-and-branch."""
+    for index in indices:
+        first = _core.begin_iteration()
+        try:
+            yield _VirtualRegister(index, frozen=True)
+            _core.branch(first)
+        finally:
+            _core.leave_iteration()
 
 
 def fori_loop(lower, upper, body_fun, step=1):
     """body_fun(i) for i in lower, lower + step, … below upper; bounds may be registers."""
-    for index in _range(int(lower), int(upper), int(step)):
-        body_fun(_VirtualRegister(index, frozen=True))
+    for index in _on_device(_range(int(lower), int(upper), _loop_step(step))):
+        body_fun(index)
 
 
 def while_loop(init, body_fun):
     """r = init; while r is not zero: r = body_fun(r)."""
     register = init
     while int(register) != 0:
-        register = body_fun(_VirtualRegister(int(register), frozen=True))
+        first = _core.begin_iteration()
+        try:
+            register = body_fun(_VirtualRegister(int(register)))
+            if not isinstance(register, _VirtualRegister):
+                raise _errors.UsageError("the body of nl.while_loop returns the register that it goes on by",
+                                         id="loop-condition", here=f"{register!r}")
+            _core.branch(first)
+        finally:
+            _core.leave_iteration()
 
 
 def program_id(axis=0):
@@ -246,11 +271,15 @@ def _check_axis(axis, core):
         raise _errors.UsageError("the launch grid has one axis", id="grid-axis", here=f"axis={axis}", limit="0")
 
 
+@_contextlib.contextmanager
 def no_reorder():
-    """`with nl.no_reorder():` keeps the instructions inside in program order."""
-    core = _launch.require("nl.no_reorder")
-    block = getattr(core.program, "no_reorder", None)
-    return block(core.index) if block is not None else _contextlib.nullcontext()
+    """`with nl.no_reorder():` starts the instructions inside in program order, whichever engine runs them."""
+    _launch.require("nl.no_reorder")
+    _core.keep_order(True)
+    try:
+        yield
+    finally:
+        _core.keep_order(False)
 
 
 def device_print(print_prefix, tensor):
