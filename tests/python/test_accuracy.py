@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from trena.accuracy import checks, instructions, kernel_rows, published, report
+from trena import launch
+from trena.accuracy import checks, instructions, kernel_rows, public_kernels, published, report
+from trena.errors import UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -111,3 +113,20 @@ def test_every_part_of_the_page_is_filled():
     page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n<!-- generated: y -->\n<!-- end -->\n"
     filled = report.fill(page, {"x": "new"})
     assert filled == "a\n<!-- generated: x -->\nnew\n<!-- end -->\nb\n<!-- generated: y -->\n<!-- end -->\n"
+
+
+def test_public_kernels_come_from_the_users_checkout(tmp_path):
+    """A stand-in of the layout: the kernel is imported from there, launched unchanged and read as its row says."""
+    folder = tmp_path / "kernels" / "fused"
+    folder.mkdir(parents=True)
+    (folder / "attention.py").write_text(
+        "from neuronxcc import nki\nimport neuronxcc.nki.language as nl\n\n\n@nki.jit\n"
+        "def fused_attention(q, k, v):\n"
+        "    out = nl.ndarray(q.shape, dtype=q.dtype, buffer=nl.shared_hbm)\n"
+        "    nl.store(out, nl.load(q))\n    return out\n", encoding="utf-8")
+    row = published.rows()["PROF-071"]
+    kernel, arguments = public_kernels._attention(row, tmp_path)
+    run = launch.simulate(kernel, target="trn2", time_only=True)(*arguments)
+    assert run.hbm_read_bytes == run.hbm_write_bytes == 128 * 512 * 4
+    with pytest.raises(UsageError, match="accuracy-checkout"):
+        public_kernels.parse(["YK=."])

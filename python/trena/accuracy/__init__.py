@@ -171,18 +171,22 @@ def _print_table(results: list[Result]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`trena accuracy [--json FILE] [--write-docs [FILE]]`: 0, or 1 when a row misses its bar."""
+    """`trena accuracy [--json FILE] [--write-docs [FILE]] [--checkout FAMILY=DIR]`: 1 when a bar is missed, else 0."""
     import pathlib
 
-    from trena.accuracy import report
+    from trena.accuracy import public_kernels, report
 
     parser = argparse.ArgumentParser(prog="trena accuracy", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="the same for machines")
     parser.add_argument("--write-docs", metavar="FILE", nargs="?", const="docs/accuracy.md",
                         help="fill the tables of the page anew (docs/accuracy.md)")
+    parser.add_argument("--checkout", metavar="FAMILY=DIR", action="append", default=[],
+                        help="also run public kernels from your checkout: AO, MAMBA, PROF")
     options = parser.parse_args(arguments)
+    checkouts = public_kernels.parse(options.checkout)
     stages = measure()
     everything = report.collect(stages, {t: free_parameters(t) for t in ("trn1", "inf2", "trn2", "trn3")})
+    everything.public = public_kernels.measure(checkouts)
     report.show(everything)
     _print_table(stages)
     if options.json:

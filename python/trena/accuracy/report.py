@@ -20,6 +20,7 @@ class Report:
     held_out: list  # (law, family, predictions)
     kernels: list[Prediction]
     free_parameters: dict[str, list[str]]
+    public: list[Prediction] = dataclasses.field(default_factory=list)  # kernels of the user's checkouts
 
     @property
     def times(self) -> list[Prediction]:
@@ -68,6 +69,7 @@ def summary(report: Report) -> list[tuple[str, dict]]:
         ("a family left out of its law", checks.spread(report.held_out_predictions())),
         ("chosen kernels, time", checks.spread(report.times)),
         ("chosen kernels, counters", checks.spread(report.counters)),
+        ("public kernels from your checkout, time", checks.spread([p for p in report.public if p.use == "time"])),
     ]
 
 
@@ -84,6 +86,7 @@ def as_dict(report: Report) -> dict:
             for law, family, members in report.held_out
         ],
         "kernels": [{**p.as_dict(), "use": p.use} for p in report.kernels],
+        "public_kernels": [{**p.as_dict(), "use": p.use} for p in report.public],
         "ladders": {name: {"in_order": a, "pairs": b} for name, (a, b) in report.ladders().items()},
         "summary": {name: figures for name, figures in summary(report)},
         "pairs_in_order": {"in_order": right, "pairs": total},
@@ -230,6 +233,8 @@ def show(report: Report) -> None:
     _print_rows("Instructions and DMA", report.instructions)
     _print_rows("Control opcodes", report.control)
     _print_rows("Kernels chosen to check the clock", report.kernels)
+    if report.public:
+        _print_rows("Public kernels from your checkout", report.public)
     for law, family, members in report.held_out:
         figures = checks.spread(members)
         print(f"{law.name} without {family}: median {figures['median']:.1f} %, worst {figures['worst']:.1f} %")
@@ -238,6 +243,8 @@ def show(report: Report) -> None:
         print(f"{name}: {right} of {total} pairs in order")
     print()
     for name, s in summary(report):
+        if not s["rows"]:
+            continue
         print(f"{name}: {s['rows']} rows ({s['not_run']} not run), median {s['median']:.1f} %, 90th percentile "
               f"{s['p90']:.1f} %, worst {s['worst']:.0f} % ({s['worst_id']})")
     for title, key in (("chip", lambda p: p.row.chip or "?"), ("bound", lambda p: p.bound or "not run")):
