@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "trena/core/executor.h"
+#include "trena/isa/indirect.h"
 
 namespace trena {
 namespace {
@@ -48,18 +49,6 @@ void check_shape(const BufferRequest& request) {
               {.rule = fmt::format("a tensor in {} has {} to {} dimensions of at least one element",
                                    name(request.space), least, Tensor::kMaxRank),
                .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
-}
-
-// Views made by .indirect() reach no instruction yet; reading them as ordinary views would be a
-// silent mistake.
-void refuse_tensor_indirection(const Instruction& instruction, const AccessList& accesses) {
-  for (const Access& access : accesses) {
-    const Indirection* indirection = access.tensor->indirection().get();
-    if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns) {
-      throw_not_modelled(
-          fmt::format("tensor indirection (.indirect) of an operand of {}", instruction.name()));
-    }
-  }
 }
 
 // Is the instruction without effect, because a run-time index is outside its tensor and it skips
@@ -304,7 +293,7 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     instruction->check(machine_);
     scratch_.clear();
     instruction->access(scratch_);
-    refuse_tensor_indirection(*instruction, scratch_);
+    check_indirection(machine_, *instruction, scratch_);
     const bool skipped = is_skipped(*instruction, scratch_);
     if (options_.values) {
       if (!skipped) {

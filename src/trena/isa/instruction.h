@@ -121,6 +121,14 @@ class Instruction {
   // (oob_mode.skip)?
   virtual bool skips_out_of_bounds() const { return false; }
 
+  // Operands among those of access() that may be tensor-indirect (.indirect() of v4, hw.md §1.6):
+  // the result and the data. isa/indirect.h checks them.
+  struct IndirectOperands {
+    const Tensor* dst = nullptr;
+    const Tensor* src = nullptr;
+  };
+  virtual IndirectOperands indirect_operands() const { return {}; }
+
   // Rendezvous group of instructions that wait for each other on several cores; -1: none.
   virtual std::int64_t rendezvous() const { return -1; }
 

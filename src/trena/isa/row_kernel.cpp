@@ -1,5 +1,7 @@
 #include "trena/isa/row_kernel.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "trena/number/convert.h"
@@ -17,6 +19,21 @@ TileRows::TileRows(const Tensor& tensor)
       partition_stride_(tensor.dim(0).stride_bytes),
       pattern_(tensor.free_pattern()) {
   const Dim& inner = pattern_.dims[0];
+  const Indirection* indirection = tensor.indirection().get();
+  if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns) {
+    joined_ = false;
+    columns_ = column_indices(tensor);
+    for (std::int64_t& column : columns_) {
+      if (column < 0 || column >= indirection->row_count) {
+        throw Error(ErrorKind::kBounds, "out-of-bounds",
+                    {.rule = "an index chooses elements of the row it stands for",
+                     .here = fmt::format("index {} of {}", column, tensor.describe()),
+                     .limit = fmt::format("0 to {}", indirection->row_count - 1)});
+      }
+      column *= static_cast<std::int64_t>(size_bytes(dtype_));
+    }
+    return;
+  }
   joined_ = row_elements_ == 1 ||
             (pattern_.rank == 1 && partition_stride_ == inner.size * inner.stride_bytes);
 }
@@ -24,6 +41,17 @@ TileRows::TileRows(const Tensor& tensor)
 template <typename Fn>
 void TileRows::for_each_line(const Block& block, Fn&& fn) const {
   std::byte* row = base_ + block.first * partition_stride_;
+  if (!columns_.empty()) {
+    for (std::int64_t p = 0; p < block.partitions; ++p, row += partition_stride_) {
+      const std::size_t group =
+          static_cast<std::size_t>((block.first + p) / kIndexGroup) * row_elements_;
+      for (std::size_t i = 0; i < row_elements_; ++i) {
+        fn(row + columns_[group + i], std::int64_t{0}, std::size_t{1},
+           static_cast<std::size_t>(p) * row_elements_ + i);
+      }
+    }
+    return;
+  }
   const Dim inner = pattern_.dims[pattern_.rank - 1];
   if (joined_) {
     const std::int64_t stride = row_elements_ == 1 ? partition_stride_ : inner.stride_bytes;
@@ -54,7 +82,7 @@ void TileRows::for_each_line(const Block& block, Fn&& fn) const {
 // The block is one contiguous run of bytes.
 bool TileRows::is_packed(const Block& block) const {
   const auto width = static_cast<std::int64_t>(size_bytes(dtype_));
-  return pattern_.rank == 1 && pattern_.dims[0].stride_bytes == width &&
+  return columns_.empty() && pattern_.rank == 1 && pattern_.dims[0].stride_bytes == width &&
          (block.partitions == 1 ||
           partition_stride_ == static_cast<std::int64_t>(row_elements_) * width);
 }
@@ -71,7 +99,7 @@ const float* TileRows::read(const Block& block, std::size_t slot) const {
     return mine;
   }
   auto* out = scratch<float>(slot, elements(block));
-  if (pattern_.rank == 1 && !joined_) {
+  if (pattern_.rank == 1 && !joined_ && columns_.empty()) {
     read_rows(dtype_, base_ + block.first * partition_stride_, partition_stride_,
               pattern_.dims[0].stride_bytes, static_cast<std::size_t>(block.partitions),
               row_elements_, out, row_elements_);

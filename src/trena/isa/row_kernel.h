@@ -36,7 +36,8 @@ T* scratch(std::size_t slot, std::size_t count) {
   return values.data();
 }
 
-// One tensor's rows; its access pattern is worked out once for all partitions.
+// One tensor's rows; its access pattern is worked out once for all partitions, and so are the
+// elements that an index chooses (`out-of-bounds` when one is outside the row).
 class TileRows {
  public:
   explicit TileRows(const Tensor& tensor);
@@ -80,6 +81,8 @@ class TileRows {
   std::int64_t partition_stride_;
   Tensor::FreePattern pattern_;
   bool joined_;  // all partitions together are one evenly spaced line
+  std::vector<std::int64_t>
+      columns_;  // of a tensor-indirect tile: byte offsets of each group's row
 };
 
 // One value per partition, seen as an operand of a row kernel: `stride` is 0 for one value.

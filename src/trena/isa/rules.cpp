@@ -208,8 +208,8 @@ void require_same_dtype(std::string_view instruction, std::string_view role_a, c
 void require_tile(const Machine& machine, std::string_view instruction, std::string_view role,
                   const Tensor& tensor) {
   const Indirection* indirection = tensor.indirection().get();
-  if (indirection != nullptr && indirection->kind != Indirection::Kind::kScalar) {
-    throw_not_modelled(fmt::format("tensor indirection in `{}` of {}", role, instruction));
+  if (indirection != nullptr && indirection->kind == Indirection::Kind::kVector) {
+    throw_not_modelled(fmt::format("rows by index in `{}` of {}", role, instruction));
   }
   require_space(instruction, role, tensor, {Space::kSbuf, Space::kPsum});
   require_compute_dtype(instruction, role, tensor);

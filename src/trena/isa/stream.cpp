@@ -62,6 +62,13 @@ Cost stream_cost(const Machine& machine, EngineKind engine, const StreamLaw& law
   cost.completion = machine.ticks(engine, law.offset_cycles + work + extra_completion_cycles);
   cost.activity.elements = elements;
   cost.evidence = law.evidence;
+  for (const Tensor* tensor : streams) {
+    if (tensor->indirection() != nullptr &&
+        tensor->indirection()->kind == Indirection::Kind::kColumns) {
+      cost.evidence =
+          std::max(law.evidence, Evidence::kEstimate);  // what an index costs is not published
+    }
+  }
   return cost;
 }
 

@@ -80,6 +80,52 @@ void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byt
 
 namespace {
 
+template <typename T>
+std::int64_t integer_of(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+std::int64_t integer_at(DType dtype, const std::byte* at) {
+  switch (dtype) {
+    case DType::kInt32:
+      return integer_of<std::int32_t>(at);
+    case DType::kUint32:
+      return integer_of<std::uint32_t>(at);
+    case DType::kInt16:
+      return integer_of<std::int16_t>(at);
+    case DType::kUint16:
+      return integer_of<std::uint16_t>(at);
+    case DType::kInt8:
+      return integer_of<std::int8_t>(at);
+    default:
+      return integer_of<std::uint8_t>(at);
+  }
+}
+
+// Calls fn for each element that a tensor-indirect operand stands for.
+template <typename Fn>
+void for_each_column(const Tensor& tensor, Fn&& fn) {
+  const std::int64_t limit = tensor.indirection()->row_count;
+  const std::vector<std::int64_t> indices = column_indices(tensor);
+  const std::array<Dim, 2> one = {Dim{1, tensor.dim(0).stride_bytes},
+                                  Dim{1, tensor.dim(1).stride_bytes}};
+  const std::int64_t columns = tensor.size(1);
+  for (std::int64_t p = 0; p < tensor.partitions(); ++p) {
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const std::int64_t at = indices[static_cast<std::size_t>(p / kIndexGroup * columns + i)];
+      if (at >= 0 && at < limit) {
+        fn(tensor
+               .with(tensor.dtype(),
+                     tensor.offset_bytes() + p * one[0].stride_bytes + at * one[1].stride_bytes,
+                     one)
+               .with_indirection(nullptr));
+      }
+    }
+  }
+}
+
 // Calls fn for the ordinary views that a tensor stands for: itself, or what its index chooses.
 template <typename Fn>
 void for_each_direct(const Tensor& tensor, Fn&& fn) {
@@ -89,9 +135,7 @@ void for_each_direct(const Tensor& tensor, Fn&& fn) {
     return;
   }
   if (indirection->kind == Indirection::Kind::kColumns) {
-    const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
-    const std::array<Dim, 2> dims = {tensor.dim(0), Dim{indirection->row_count, width}};
-    fn(tensor.with(tensor.dtype(), tensor.offset_bytes(), dims));
+    for_each_column(tensor, fn);
     return;
   }
   for (std::int64_t row = 0; row < tensor.size(0); ++row) {
@@ -150,10 +194,33 @@ void write_bits(const Tensor& tensor, const std::byte* bits) {
   });
 }
 
+std::vector<std::int64_t> column_indices(const Tensor& view) {
+  const Tensor& index = *view.indirection()->index;
+  const std::int64_t columns = view.size(1);
+  const std::int64_t groups = (view.partitions() + kIndexGroup - 1) / kIndexGroup;
+  const auto width = static_cast<std::int64_t>(size_bytes(index.dtype()));
+  const std::int64_t held = index.free_size();
+  std::vector<std::byte> row(static_cast<std::size_t>(index.free_bytes()));
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(groups * columns), -1);
+  for (std::int64_t p = 0; p < index.partitions(); ++p) {
+    read_row_bits(index, p, row.data());
+    std::int64_t* group = indices.data() + p / kIndexGroup * columns;
+    for (std::int64_t k = 0, i = p % kIndexGroup; k < held && i < columns; ++k, i += kIndexGroup) {
+      group[i] = integer_at(index.dtype(), row.data() + k * width);
+    }
+  }
+  return indices;
+}
+
 bool is_written(const Tensor& tensor) {
   const WrittenBits& written = tensor.buffer()->storage->written();
   if (written.all()) {
     return true;
+  }
+  const Indirection* indirection = tensor.indirection().get();
+  if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns &&
+      !is_written(*indirection->index)) {
+    return true;  // the index is looked at by itself
   }
   bool all = true;
   for_each_direct(tensor, [&](const Tensor& view) {

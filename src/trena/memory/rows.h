@@ -71,9 +71,14 @@ void for_each_run(const Tensor& tensor, Fn&& fn) {
   }
 }
 
+// What an index chooses for a tensor-indirect operand of the vector, scalar and gpsimd engines: the
+// element of the row that each column of a group of 16 partitions stands for, group after group.
+// Values are as they were found: anything outside 0 … row_count - 1 is outside the tensor.
+inline constexpr std::int64_t kIndexGroup = 16;
+std::vector<std::int64_t> column_indices(const Tensor& view);
+
 // Were all bytes of the view written? Marks them written. Of an indirect view: the rows its index
-// names (those outside the tensor touch nothing), or for v4's columns the whole free axis it
-// chooses from.
+// names, or for v4's columns the elements (what is outside the tensor touches nothing).
 bool is_written(const Tensor& tensor);
 void mark_written(const Tensor& tensor);
 

@@ -992,6 +992,10 @@ Tensor indirect(const Tensor& tensor, const Tensor& index, std::optional<std::in
             {.rule = "tensor indirection addresses SBUF or PSUM with an index in SBUF",
              .here = fmt::format("{} by {}", tensor.describe(), index.describe())});
   }
+  if (!tensor.free_contiguous() && tensor.free_size() > 1) {
+    throw_not_modelled("tensor indirection of " + tensor.describe() +
+                       ", which has gaps in its partitions");
+  }
   const std::int64_t limit = index.element_count();
   const std::int64_t columns = count.value_or(limit);
   const bool fits =

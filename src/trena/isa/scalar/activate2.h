@@ -24,6 +24,7 @@ class Activate2 final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
 
  private:
   void check_steps() const;

@@ -43,6 +43,7 @@ class Activation final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &input_.data}; }
 
  private:
   const Tensor& data() const { return input_.data; }

@@ -19,6 +19,7 @@ class Exponential final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &src_}; }
 
  private:
   Tensor dst_;

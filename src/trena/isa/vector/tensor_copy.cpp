@@ -18,6 +18,15 @@ void TensorCopy::check(const Machine& machine) const {
   require_space(name(), "src", src_, {Space::kSbuf, Space::kPsum});
   require_same_tile(machine, name(), "dst", dst_, "src", src_);
   require_engine_reaches(machine, name(), engine(machine), {&dst_, &src_});
+  for (const Tensor* tensor : {&dst_, &src_}) {
+    const Indirection* indirection = tensor->indirection().get();
+    if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns &&
+        engine(machine) == EngineKind::kGpsimd) {
+      refuse("indirect-operand", {.rule = "tensor_copy by an index runs on vector or scalar",
+                                  .here = "engine gpsimd",
+                                  .fix = "leave `engine` out"});
+    }
+  }
 }
 
 void TensorCopy::access(AccessList& list) const {
@@ -54,7 +63,7 @@ void TensorCopy::execute(CoreState& core) const {
 Cost TensorCopy::cost(const Machine& machine) const {
   const EngineKind engine = this->engine(machine);
   const bool scalar = engine == EngineKind::kScalar;
-  const StreamLaw& law = scalar ? scalar_copy_law(machine, dst_, src_)
+  const StreamLaw& law = scalar                          ? scalar_copy_law(machine, dst_, src_)
                          : engine == EngineKind::kGpsimd ? machine.core.gpsimd.copy
                                                          : vector_copy_law(machine, dst_, src_);
   Cost cost = stream_cost(machine, engine, law, src_.free_size(), {&dst_, &src_},

@@ -21,6 +21,7 @@ class TensorCopyPredicated final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &predicate_}; }
 
  private:
   std::uint32_t number_in_dst() const;

@@ -26,6 +26,7 @@ class TensorReduce final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
 
  private:
   std::int64_t window() const;

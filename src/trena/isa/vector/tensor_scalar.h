@@ -33,6 +33,7 @@ class TensorScalar final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
 
  private:
   bool uses(AluOp op) const { return first_.op == op || (second_ && second_->op == op); }

@@ -23,6 +23,7 @@ class TensorScalarReduce final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
 
  private:
   Tensor dst_;

@@ -23,6 +23,7 @@ class TensorTensor final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  IndirectOperands indirect_operands() const override { return {&dst_, &data1_}; }
 
  private:
   bool all_int32() const;
