@@ -183,7 +183,7 @@ TEST(EngineTiming, TheSameProgramIsTimedOnAnotherMachine) {
   EXPECT_GT(took_cycles, 512);
 }
 
-// 68 ns per immediate move (published probes of Trn2), 847 ns per load from memory (INST-076).
+// 68 ns per immediate move (published probes of Trn2), 681 ns per load from memory (INST-011).
 TEST(EngineTiming, RegisterInstructionsFollowEachOtherOnTheirSequencer) {
   Rig rig;
   rig.add<RegisterMove>();
@@ -192,8 +192,8 @@ TEST(EngineTiming, RegisterInstructionsFollowEachOtherOnTheirSequencer) {
   rig.add<RegisterStore>(rig.sbuf({1, 1}, DType::kInt32), 7);
   const auto run = rig.run();
   EXPECT_EQ(run.events[1].start, ns(68));
-  EXPECT_EQ(run.events[2].start, ns(68 + 847));
-  EXPECT_EQ(run.events[3].start, ns(68 + 847 + 68));
+  EXPECT_EQ(run.events[2].start, ns(68 + 681));
+  EXPECT_EQ(run.events[3].start, ns(68 + 681 + 68));
   for (const RunEvent& event : run.events) {
     EXPECT_EQ(event.engine, run.events[0].engine);
   }

@@ -138,6 +138,19 @@ def needs_values(row) -> bool:
     return row.family == "INST" and opcode(row) == "TENSOR_LOAD"
 
 
+def _branch(fields):
+    """The end of a loop that the device counts."""
+    counter = nl.ndarray((128, 1), nl.float32, buffer=nl.sbuf)
+    for _ in nl.dynamic_range(4):
+        nisa.memset(dst=counter, value=0.0)
+
+
+def _branch_duration(run) -> float:
+    events = run.events()
+    last = max(i for i, name in enumerate(events["name"]) if "branch" in name)
+    return float(events["end_ns"][last] - events["start_ns"][last])
+
+
 def _dma_trigger(fields):
     """WRITE rings the doorbell of descriptors written before the run."""
     transfer((128, 1024), nisa.dge_mode.none, nisa.engine.tensor)
@@ -152,11 +165,13 @@ def transfer(shape, mode=None, engine=None):
 
 _BODIES = {"COPY": _copy, "CAST": _copy, "ACTIVATE": _exp, "ACT_TABLE_LOAD": _exp, "RECIPROCAL": _reciprocal,
            "TENSOR_REDUCE": _reduce, "TENSOR_SCALAR": _scale, "MATMUL": _product, "LDWEIGHTS": _product,
-           "DMA_DIRECT2D": _direct2d, "TENSOR_LOAD": _register_load, "WRITE": _dma_trigger}
+           "DMA_DIRECT2D": _direct2d, "TENSOR_LOAD": _register_load, "WRITE": _dma_trigger,
+           "COMPARE_BRANCH": _branch}
 _READINGS = {"MATMUL": lambda run: _last(run.events(), "multiply_ns"),
              "LDWEIGHTS": lambda run: _last(run.events(), "load_weights_ns"),
              "DMA_DIRECT2D": lambda run: _last(run.events(), "trigger_ns"),
              "WRITE": lambda run: _last(run.events(), "trigger_ns"),
+             "COMPARE_BRANCH": _branch_duration,
              "ACT_TABLE_LOAD": lambda run: run.table_load_ns / run.table_loads}
 
 

@@ -147,7 +147,7 @@ def instructions_markdown(predictions: list[Prediction], control: list[Predictio
         _table(["row", "what", "published", "Trena", "error"], misses, 2),
         f"Control opcodes: {len(control)} rows, of which Trena has {len(known)}: median error "
         f"{statistics.median(abs(p.error) for p in known):.1f} %. The others (NOP, NOTIFY, DRAIN, semaphores, "
-        "ordering, branches) cost nothing in Trena beside the gaps between engines.",
+        "ordering) cost nothing in Trena beside the gaps between engines.",
     ])
 
 
