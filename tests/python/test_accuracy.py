@@ -56,6 +56,12 @@ def test_the_page_shows_todays_instructions(measured):
     assert part == report.instructions_markdown(*measured), "trena accuracy --write-docs"
 
 
+def test_the_documented_curve_is_that_of_trn3():
+    """599 ns per transfer and 16 x 33 B/ns; its axis was read within 0.01 (DOC-011: 0.014)."""
+    curve = instructions.curve_on("trn3")
+    assert len(curve) == 11 and all(abs(p.error) <= 8 for p in curve)
+
+
 def test_a_law_foretells_a_family_it_has_not_seen():
     law = next(law for law in instructions.laws() if law.name == "LDWEIGHTS")
     seen = {name: rows for name, rows in law.families.items() if name != "fp32 product"}

@@ -54,6 +54,11 @@ def measure() -> tuple[list[Prediction], list[Prediction]]:
     return ([p for p in predictions if not is_control(p.row)], [p for p in predictions if is_control(p.row)])
 
 
+def curve_on(chip: str) -> list[Prediction]:
+    """The rows whose chip is only presumed, as predicted on another."""
+    return [predict(dataclasses.replace(row, target=chip)) for row in measured_rows() if "presumed" in row.target]
+
+
 # ---- Leave one family out --------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ class Report:
     held_out: list  # (law, family, predictions)
     kernels: list[Prediction]
     free_parameters: dict[str, list[str]]
+    curve: list[Prediction] = dataclasses.field(default_factory=list)  # rows of a presumed chip, on trn3
     public: list[Prediction] = dataclasses.field(default_factory=list)  # kernels of the user's checkouts
 
     @property
@@ -66,6 +67,7 @@ def summary(report: Report) -> list[tuple[str, dict]]:
     return [
         ("trn2 instructions and DMA", checks.spread(measured)),
         ("of these, chip named by the source, without instruction fetch", checks.spread(known)),
+        ("the others with a presumed chip, taken for trn3", checks.spread(report.curve)),
         ("a family left out of its law", checks.spread(report.held_out_predictions())),
         ("chosen kernels, time", checks.spread(report.times)),
         ("chosen kernels, counters", checks.spread(report.counters)),
@@ -257,4 +259,5 @@ def show(report: Report) -> None:
 
 def collect(stages, free_parameters) -> Report:
     compute, control = instructions.measure()
-    return Report(stages, compute, control, instructions.leave_one_out(), checks.measure(), free_parameters)
+    return Report(stages, compute, control, instructions.leave_one_out(), checks.measure(), free_parameters,
+                  instructions.curve_on("trn3"))
