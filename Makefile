@@ -53,7 +53,7 @@ accuracy: build
 # The C++ tests under AddressSanitizer and UBSan (random programs: FUZZ of them), then under ThreadSanitizer.
 sanitize: $(VENV)/.tools
 	for preset in asan+ubsan tsan; do \
-	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && TSAN_OPTIONS=suppressions=tests/tsan.supp TRENA_FUZZ_PROGRAMS=$$(test $$preset = tsan && echo 400 || echo $(FUZZ)) build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
+	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=suppressions=tests/tsan.supp TRENA_FUZZ_PROGRAMS=$$(test $$preset = tsan && echo 400 || echo $(FUZZ)) build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
 	done
 
 clean:

@@ -55,6 +55,14 @@ class Dice {
     return first +
            static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(last - first + 1));
   }
+  // The same, or a number that no instruction expects.
+  std::int64_t wild(std::int64_t first, std::int64_t last) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    return chance(95) ? number(first, last)
+                      : one_of<std::int64_t>({Limits::max(), Limits::min(), Limits::max() - 7,
+                                              std::int64_t{1} << 31, -(std::int64_t{1} << 31) - 1,
+                                              (std::int64_t{1} << 32) - 1, std::int64_t{1} << 62});
+  }
   bool chance(int percent) { return number(1, 100) <= percent; }
   template <typename T>
   T one_of(const std::vector<T>& choices) {
@@ -303,7 +311,7 @@ class Fuzzer {
     switch (dice_.number(0, 9)) {
       case 0:
         return make<TensorReduce>(o.lane(), alu(), o.any(),
-                                  std::vector<std::int64_t>{dice_.number(-1, 3)}, coin());
+                                  std::vector<std::int64_t>{dice_.wild(-1, 3)}, coin());
       case 1:
         return make<TensorPartitionReduce>(o.tile(1, o.elements(), o.dtype()), alu(), o.any());
       case 2:
@@ -333,21 +341,22 @@ class Fuzzer {
     const DType type = o.dtype();
     switch (dice_.number(0, 8)) {
       case 0:
-        return make<RangeSelect>(o.any(DType::kFloat32), o.any(DType::kFloat32),
-                                 IndexRange{AluOp::kGreaterEqual, AluOp::kLess, o.lane(), o.lane(),
-                                            dice_.number(-1, 40)},
-                                 RangeSelect::kFill, reduction(AluOp::kMaximum));
+        return make<RangeSelect>(
+            o.any(DType::kFloat32), o.any(DType::kFloat32),
+            IndexRange{AluOp::kGreaterEqual, AluOp::kLess, o.lane(), o.lane(), dice_.wild(-1, 40)},
+            RangeSelect::kFill, reduction(AluOp::kMaximum));
       case 1:
         return make<SelectReduce>(o.any(), o.any(DType::kUint8), o.any(), o.operand(),
                                   reduction(AluOp::kMaximum), coin());
       case 2:
         return make<AffineSelect>(
-            o.any(), AffinePattern{{{dice_.number(-3, 3), o.elements()}}, dice_.number(-9, 9), 1},
+            o.any(),
+            AffinePattern{{{dice_.wild(-3, 3), o.elements()}}, dice_.wild(-9, 9), dice_.wild(1, 1)},
             o.any(), -1.0F, coin() ? AluOp::kGreaterEqual : alu());
       case 3:
         return make<LocalGather>(o.wide(16 * dice_.number(1, 2), type), o.wide(32, type),
-                                 o.wide(2, DType::kUint16), dice_.one_of<std::int64_t>({1, 2, 3}),
-                                 coin() ? std::optional(dice_.number(-1, 40)) : std::nullopt);
+                                 o.wide(2, DType::kUint16), dice_.wild(1, 3),
+                                 coin() ? std::optional(dice_.wild(-1, 40)) : std::nullopt);
       case 4:
         return make<NcNGather>(o.any(type), o.wide(21, type), o.any(DType::kUint32));
       case 5:
@@ -355,18 +364,19 @@ class Fuzzer {
                                     o.tile(1, o.elements(), DType::kFloat32));
       case 6:
         return make<NonzeroWithCount>(o.wide(o.elements() + 1, DType::kInt32),
-                                      o.any(DType::kFloat32), dice_.number(-9, 99), -1);
+                                      o.any(DType::kFloat32), dice_.wild(-9, 99),
+                                      dice_.wild(-1, -1));
       case 7: {
         const std::int64_t results = dice_.number(1, 9);
         return make<TopK>(o.wide(results, DType::kBfloat16), o.wide(results, DType::kUint32),
-                          o.wide(3, DType::kBfloat16), dice_.number(1, 50));
+                          o.wide(3, DType::kBfloat16), dice_.wild(1, 50));
       }
       default: {
         std::vector<std::int64_t> mask(dice_.chance(95) ? 32 : 31);
         for (std::int64_t& entry : mask) {
           entry = dice_.chance(80) ? dice_.number(0, std::min<std::int64_t>(o.partitions(), 32) - 1)
                   : dice_.chance(90) ? 255
-                                     : dice_.number(-2, 40);
+                                     : dice_.wild(-2, 40);
         }
         return make<NcStreamShuffle>(o.any(type), o.any(type), mask);
       }
@@ -392,7 +402,7 @@ class Fuzzer {
             coin() ? std::optional(std::vector<float>{1.0F, 1.0F}) : std::nullopt, coin(),
             coin() ? OobMode::kSkip : OobMode::kError);
       case 5:
-        return make<RegisterStore>(o.tile(1, 1, DType::kInt32), dice_.number(-9, 99));
+        return make<RegisterStore>(o.tile(1, 1, DType::kInt32), dice_.wild(-9, 99));
       default:
         return make<RegisterLoad>(o.tile(1, 1, DType::kInt32), nullptr);
     }
@@ -402,12 +412,12 @@ class Fuzzer {
     Operands& o = operands_;
     switch (dice_.number(0, 8)) {
       case 0:
-        return make<Memset>(o.any(), coin() ? MemsetValue(dice_.number(-9, 99)) : MemsetValue(0.5),
+        return make<Memset>(o.any(), coin() ? MemsetValue(dice_.wild(-9, 99)) : MemsetValue(0.5),
                             engine());
       case 1:
-        return make<Iota>(o.any(), AffinePattern{{{dice_.number(-3, 3), o.elements()}},
-                                                 dice_.number(-9, 9),
-                                                 dice_.number(-9, 9)});
+        return make<Iota>(o.any(), AffinePattern{{{dice_.wild(-3, 3), o.elements()}},
+                                                 dice_.wild(-9, 9),
+                                                 dice_.wild(-9, 9)});
       case 2:
         return make<Rng>(o.any(DType::kUint32), engine());
       case 3:

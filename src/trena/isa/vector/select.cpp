@@ -36,7 +36,7 @@ void RangeSelect::check(const Machine& machine) const {
   }
   require_lane_operand(name(), "bound0", range_.bound0, on_true_, true);
   require_lane_operand(name(), "bound1", range_.bound1, on_true_, true);
-  if (range_.start < 0 || range_.start + on_true_.free_size() > kExactIndices) {
+  if (range_.start < 0 || range_.start > kExactIndices - on_true_.free_size()) {
     refuse("select-range",
            {.rule = "range_select compares indices in float32",
             .here = fmt::format("range_start {}, {} elements", range_.start, on_true_.free_size()),
