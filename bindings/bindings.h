@@ -53,6 +53,12 @@ InstructionHandle last_instruction(const Seat& seat);
 // instruction; the seat appends it.
 const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name);
 
+// The name of the Python exception of a kind: "Hazard".
+const char* class_name(ErrorKind kind);
+
+// A list of dicts: id, kind, severity, rule, here, limit, device, fix, at, other, core, count.
+nb::list finding_list(const std::vector<Finding>& findings);
+
 // Each file of this folder binds one floor.
 void bind_errors(nb::module_& module);
 void bind_number(nb::module_& module);

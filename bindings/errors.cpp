@@ -5,7 +5,6 @@
 #include "trena/error.h"
 
 namespace trena::bindings {
-namespace {
 
 const char* class_name(ErrorKind kind) {
   switch (kind) {
@@ -47,6 +46,8 @@ void raise(const Error& error) {
   PyErr_SetObject(type.ptr(), exception.ptr());
 }
 
+namespace {
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
@@ -60,6 +61,36 @@ void translate(const std::exception_ptr& pointer, void*) {
 }
 
 }  // namespace
+
+nb::list finding_list(const std::vector<Finding>& findings) {
+  const auto line = [](const SourceLine& where) -> nb::object {
+    if (where.line == 0) {
+      return nb::none();
+    }
+    nb::dict place;
+    place["file"] = where.file;
+    place["line"] = where.line;
+    return place;
+  };
+  nb::list list;
+  for (const Finding& finding : findings) {
+    nb::dict entry;
+    entry["id"] = finding.id;
+    entry["kind"] = class_name(finding.kind);
+    entry["severity"] = finding.severity == Severity::kError ? "error" : "warning";
+    entry["rule"] = finding.text.rule;
+    entry["here"] = finding.text.here;
+    entry["limit"] = finding.text.limit;
+    entry["device"] = finding.text.device;
+    entry["fix"] = finding.text.fix;
+    entry["at"] = line(finding.where);
+    entry["other"] = line(finding.other);
+    entry["core"] = finding.core;
+    entry["count"] = finding.count;
+    list.append(entry);
+  }
+  return list;
+}
 
 void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
 

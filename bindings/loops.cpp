@@ -74,6 +74,9 @@ std::uint32_t branch(std::uint32_t first) {
 }
 
 void add_edge(const InstructionHandle& consumer, const InstructionHandle& producer) {
+  if (consumer.instruction == nullptr || producer.instruction == nullptr) {
+    return;
+  }
   const Tracer& tracer = current_tracer();
   const auto& instructions = tracer.program->instructions(tracer.core);
   const auto is_mine = [&](const InstructionHandle& handle) {
@@ -122,7 +125,9 @@ void bind_loops(nb::module_& module) {
             return self;
           },
           "producers"_a, "This instruction starts after each of these has ended. Returns itself.")
-      .def_prop_ro("name", [](const InstructionHandle& self) { return self.instruction->name(); });
+      .def_prop_ro("name", [](const InstructionHandle& self) {
+        return self.instruction == nullptr ? std::string_view() : self.instruction->name();
+      });
   module.def("begin_iteration", begin_iteration);
   module.def("leave_iteration", leave_iteration);
   module.def("branch", branch, "first"_a);

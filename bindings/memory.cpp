@@ -432,6 +432,12 @@ void bind_memory(nb::module_& module) {
            "vector_offset"_a = nb::none(), "indirect_dim"_a = 0, "dtype"_a = nb::none())
       .def("indirect", views::indirect, "index"_a, "num_elem"_a = nb::none())
       .def("is_written", is_written)
+      .def_prop_ro(
+          "made_at",
+          [](const Tensor& self) {
+            return std::pair(self.buffer()->where.file, self.buffer()->where.line);
+          },
+          "(file, line) of the user")
       .def(
           "same_buffer",
           [](const Tensor& self, const Tensor& other) { return self.buffer() == other.buffer(); },

@@ -41,7 +41,7 @@ EngineRequest request(EngineChoice choice);
 // nisa.NkiInstruction: a recorded instruction of the running kernel, by its place.
 struct InstructionHandle {
   const Program* program = nullptr;
-  const Instruction* instruction = nullptr;
+  const Instruction* instruction = nullptr;  // null: refused, and left out (trena check)
   int core = 0;
   std::uint32_t index = 0;
   std::uint32_t iteration = 0;  // of the innermost device loop around it, 0: none (loops.cpp)

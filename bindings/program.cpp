@@ -6,6 +6,7 @@
 #include "objects.h"
 #include "trena/check/check.h"
 #include "trena/core/run.h"
+#include "trena/core/stream.h"
 
 namespace trena::bindings {
 namespace {
@@ -70,18 +71,36 @@ Tensor make_external(Program& program, nb::object array, const DTypeObject& dtyp
   return tensor;
 }
 
+Run finish(const Program& program, std::string_view schedule, std::string_view spill, bool checks) {
+  RunOptions options;
+  options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
+  options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
+  const std::vector<Stream> streams = place_program(program, program.machine(), options.spill);
+  std::vector<Finding> findings;
+  if (checks) {
+    findings = check_program(program, streams);
+    if (!program.options().go_on) {
+      throw_first_error(findings);
+    }
+  }
+  Run run = time_program(program, program.machine(), streams, options);
+  run.findings = std::move(findings);
+  return run;
+}
+
 }  // namespace
 
 void bind_program(nb::module_& module) {
   nb::class_<Program>(module, "Program")
       .def(
           "__init__",
-          [](Program* self, const Machine& machine, int cores, bool values, bool sentinel) {
+          [](Program* self, const Machine& machine, int cores, bool values, bool sentinel,
+             bool go_on) {
             check_core_count(machine, cores);
             const auto unwritten = sentinel ? UnwrittenPolicy::kSentinel : UnwrittenPolicy::kRefuse;
-            new (self) Program(machine, cores, ProgramOptions{values, unwritten});
+            new (self) Program(machine, cores, ProgramOptions{values, unwritten, go_on});
           },
-          "machine"_a, "cores"_a = 1, "values"_a = true, "sentinel"_a = false)
+          "machine"_a, "cores"_a = 1, "values"_a = true, "sentinel"_a = false, "go_on"_a = false)
       .def_prop_ro("machine", &Program::machine, nb::rv_policy::reference_internal)
       .def_prop_ro("core_count", &Program::core_count)
       .def_prop_ro("instruction_count", &Program::instruction_count)
@@ -95,17 +114,10 @@ void bind_program(nb::module_& module) {
             set_current_tracer({&self, core, baton, member < 0 ? core : member});
           },
           "core"_a = 0, "baton"_a.none() = nb::none(), "member"_a = -1)
-      .def(
-          "finish",
-          [](const Program& self, std::string_view schedule, std::string_view spill) {
-            RunOptions options;
-            options.schedule =
-                schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
-            options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
-            check_program(self);
-            return run_program(self, options);
-          },
-          "schedule"_a = "list", "spill"_a = "auto")
+      .def("finish", finish, "schedule"_a = "list", "spill"_a = "auto", "checks"_a = true)
+      .def_prop_ro(
+          "findings", [](const Program& self) { return finding_list(self.findings()); },
+          "of instructions that were refused while going on, as Run.findings")
       .def("end", [](Program&) { set_current_tracer({}); });
   module.def("hold_position", hold_position, "file"_a, "line"_a);
 }

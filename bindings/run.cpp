@@ -345,6 +345,10 @@ void bind_run(nb::module_& module) {
       .def_prop_ro("psum_peak_banks", peak<&CoreRun::psum_peak_banks>)
       .def_prop_ro("event_count", [](const Run& run) { return run.events.size(); })
       .def_ro("files", &Run::files)
+      .def_prop_ro(
+          "findings", [](const Run& run) { return finding_list(run.findings); },
+          "what check/ found: dicts with id, kind, severity, rule, here, limit, device, fix, at, "
+          "other, core, count")
       .def(
           "stalls",
           [](const Run& run, std::size_t n) { return stall_list(aggregate_stalls(run), n); },

@@ -148,6 +148,9 @@ const Seat& prepare(Instruction& instruction, const std::optional<std::string>& 
 
 InstructionHandle last_instruction(const Seat& seat) {
   const auto& instructions = seat.program->instructions(seat.core);
+  if (seat.program->left_out(seat.core)) {
+    return {seat.program, nullptr, seat.core, 0, 0};
+  }
   return {seat.program, instructions.back().get(), seat.core,
           static_cast<std::uint32_t>(instructions.size() - 1), current_iteration()};
 }

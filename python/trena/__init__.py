@@ -16,21 +16,21 @@ del _build
 
 __version__ = "0.1.0"
 
-__all__ = ["errors", "install", "runs", "simulate", "simulate_ranks"]
+__all__ = ["check", "errors", "install", "runs", "simulate", "simulate_ranks"]
 
 
 def __getattr__(name: str):
     import importlib
 
-    if name == "simulate":
-        return importlib.import_module("trena.launch").simulate
+    if name in {"simulate", "check"}:
+        return getattr(importlib.import_module("trena.launch"), name)
     if name == "simulate_ranks":
         return importlib.import_module("trena.ranks").simulate_ranks
     if name == "runs":
         return importlib.import_module("trena.launch").runs
     if name == "install":
         return importlib.import_module("trena.imports").install
-    if name in {"errors", "nki", "torch", "launch", "imports", "report", "nki_legacy"}:
+    if name in {"errors", "findings", "nki", "torch", "launch", "imports", "report", "nki_legacy"}:
         try:
             return importlib.import_module(f"trena.{name}")
         except ModuleNotFoundError as error:

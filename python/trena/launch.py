@@ -19,6 +19,7 @@ import numpy as np
 
 from trena import _core, dtypes, errors
 from trena.errors import UsageError
+from trena.findings import Finding, from_core, from_error, merged, unwritten_output
 
 # ---- What was asked for ------------------------------------------------------------------------------
 
@@ -35,6 +36,7 @@ class Options:
     schedule: str = "list"  # as a compiler orders the queues; "program": as written
     spill: str = "auto"
     values: str = "program-order"
+    go_on: bool = False  # note what is refused in `findings` and go on, as `trena check` does
     unwritten: str = "error"  # a read of bytes nobody wrote; "sentinel": NaN or 4, as the vendor's simulator
 
     def to_json(self) -> str:
@@ -171,7 +173,7 @@ class Launch:
         self.any_output_memory = False  # may a kernel return tensors of nl.hbm? The legacy API allows it
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only,
-                                     options.unwritten == "sentinel")
+                                     options.unwritten == "sentinel", options.go_on)
         self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
         self.first_member = 0  # of this launch's cores among the baton's members
 
@@ -379,6 +381,7 @@ class Run:
         self.timing = timing  # _core.Run: everything the clock knows
         self.host_seconds = host_seconds
         self.interrupted = False
+        self.findings: list[Finding] = []  # mistakes that did not stop it
 
     @property
     def time_ns(self) -> float:
@@ -408,6 +411,7 @@ class Run:
             "host_seconds": self.host_seconds,
             "interrupted": self.interrupted,
             "timing": self.timing.summary(self.machine),
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
     def __repr__(self):
@@ -438,6 +442,7 @@ def format_time(time_ns: float) -> str:
 # what the clock said; a run's outputs belong to the caller. Bounded, because a loop may launch thousands.
 runs: collections.deque[Run] = collections.deque(maxlen=256)
 launch_count = 0
+findings: list[Finding] = []  # of all launches, while `trena check` looks for them
 
 
 def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_target=None) -> Run:
@@ -455,6 +460,9 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     except KeyboardInterrupt:
         _record_interrupted(kernel_name, binder, work, started)
         raise
+    except errors.Error as error:
+        _note_failure(kernel_name, work, error)
+        raise
     if not work.any_output_memory:
         _warn_private_output(value, binder)
     return complete(kernel_name, binder, work, value, started)
@@ -463,8 +471,15 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
 def complete(kernel_name, binder, work, value, started) -> Run:
     """Times what the kernel recorded, and hands its results back as the caller's kind of arrays."""
     options = work.options
-    timing = work.program.finish(options.schedule, options.spill)
+    try:
+        timing = work.program.finish(options.schedule, options.spill)
+    except errors.Error as error:
+        _note_failure(kernel_name, work, error)
+        raise
     run = _record(kernel_name, binder, work, timing, started)
+    run.findings = _findings_of(kernel_name, work, timing, value)
+    if options.go_on:
+        findings.extend(run.findings)
     run.results = [_describe(item) for item in _tensors(value)]
     if not options.time_only:
         binder.write_back()
@@ -501,6 +516,25 @@ def _record(kernel_name, binder, work, timing, started) -> Run:
     return run
 
 
+def _findings_of(kernel_name, work, timing, value) -> list[Finding]:
+    found = from_core(work.program.findings + timing.findings, kernel_name)
+    if not work.options.time_only:
+        found += [unwritten_output(tensor, kernel_name) for tensor in _tensors(value)
+                  if not tensor.is_indirect() and not tensor.is_written()]
+    return found
+
+
+def _note_failure(kernel_name, work, error) -> None:
+    """A kernel that cannot go on: what was found in it so far, and why it ended."""
+    global launch_count
+    if not work.options.go_on or isinstance(error, errors.NotModelled):
+        return
+    launch_count += 1
+    error.noted = True
+    findings.extend(from_core(work.program.findings, kernel_name))
+    findings.append(from_error(error, kernel_name))
+
+
 def _record_interrupted(kernel_name, binder, work, started) -> None:
     """What is known so far is worth printing; if it cannot be timed, nothing is."""
     try:
@@ -534,7 +568,7 @@ def _warn_private_output(value, binder) -> None:
 
 def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,
              set: tuple[str, ...] = (), time_only: bool = False, schedule: str | None = None,
-             spill: str | None = None, unwritten: str | None = None):
+             spill: str | None = None, unwritten: str | None = None, go_on: bool | None = None):
     """`trena.simulate(kernel, target="trn2")(a, b)` launches `kernel` and returns its Run.
 
     kernel     a function, or one decorated with nki.jit, with or without [lnc]
@@ -544,7 +578,7 @@ def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machi
     unwritten  "error" (default), or "sentinel": bytes nobody wrote read as NaN, or 4 in integers
     """
     options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
-                              unwritten=unwritten,
+                              unwritten=unwritten, go_on=go_on,
                               set=tuple(set) or None, time_only=time_only or None)
     function, grid = kernel.prepared() if hasattr(kernel, "prepared") else (kernel, ())
     grid = grid or (() if lnc in (None, 1) else (lnc,))
@@ -553,5 +587,28 @@ def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machi
 
     def launcher(*args, **kwargs) -> Run:
         return launch(name, function, grid, args, kwargs, options=options, jit_target=jit_target)
+
+    return launcher
+
+
+def check(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,
+          set: tuple[str, ...] = (), time_only: bool = False, spill: str | None = None):
+    """`trena.check(kernel, target="trn2")(a, b)` launches `kernel` and returns its mistakes: a list of Finding.
+
+    As `trena check` does for a script: refused instructions are left out and the kernel goes on.
+    """
+    def launcher(*args, **kwargs) -> list[Finding]:
+        first = len(findings)
+        try:
+            simulate(kernel, target, lnc=lnc, machine=machine, set=set, time_only=time_only, spill=spill,
+                     go_on=True)(*args, **kwargs)
+        except errors.NotModelled:
+            raise
+        except errors.Error as error:
+            if not getattr(error, "noted", False):
+                raise
+        found = findings[first:]
+        del findings[first:]
+        return merged(found)
 
     return launcher

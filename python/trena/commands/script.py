@@ -11,9 +11,12 @@ from trena import errors
 from trena.commands import common
 
 
-def split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Trena's own words, and the script's: everything from the script on, or after -m MODULE."""
-    with_value = common.options_with_value() | {"-m"}
+def split(words: list[str], also=frozenset()) -> tuple[list[str], list[str]]:
+    """Trena's own words, and the script's: everything from the script on, or after -m MODULE.
+
+    also   further options of the command that take the next word
+    """
+    with_value = common.options_with_value() | {"-m"} | set(also)
     position = 0
     while position < len(words):
         word = words[position]
@@ -30,15 +33,15 @@ def complaint(arguments) -> str | None:
     if getattr(arguments, "module", None):
         return None
     if not arguments.script:
-        return f"trena {arguments.command} needs a script" + (" or -m MODULE" if arguments.command == "run" else "")
+        return f"trena {arguments.command} needs a script" + " or -m MODULE"
     return None if os.path.exists(arguments.script[0]) else f"no such script: {arguments.script[0]}"
 
 
-def prepare(arguments) -> None:
+def prepare(arguments, checking: bool = False) -> None:
     """Options and aliases for this process and for its children."""
     from trena import imports, launch
 
-    launch.defaults = common.options_from(arguments)
+    launch.defaults = common.options_from(arguments).merged(go_on=checking)
     os.environ[launch.OPTIONS_VARIABLE] = launch.defaults.to_json()
     mode = imports.mode_from_environment()
     installed = imports.install(mode)
@@ -55,8 +58,11 @@ def note(arguments, text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def execute(module: str | None, command_line: list[str]) -> int:
-    """Runs the script as Python would; returns the exit code."""
+def execute(module: str | None, command_line: list[str], on_error=None) -> int:
+    """Runs the script as Python would; returns the exit code.
+
+    on_error   called with a complaint of Trena that ended the script, instead of printing it
+    """
     try:
         if module:
             sys.argv = [module, *command_line]
@@ -72,6 +78,9 @@ def execute(module: str | None, command_line: list[str]) -> int:
         print("\ntrena: interrupted; what is known so far:", file=sys.stderr)
         return errors.EXIT_INTERRUPTED
     except errors.Error as error:
+        if on_error is not None and not isinstance(error, errors.NotModelled):
+            on_error(error)
+            return errors.exit_code(error)
         _print_script_traceback(error)
         print(f"trena: {error}", file=sys.stderr)
         return errors.exit_code(error)

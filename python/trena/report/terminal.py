@@ -11,11 +11,13 @@ import linecache
 import os
 
 from trena.errors import short_path
+from trena.findings import summary_line
 
 DEFAULT_WIDTH = 100
 _LABEL = 10  # columns of "  tensor  "
 _ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync")
 _MOST_STALLS = 5
+_MOST_FINDINGS = 5
 _STALLS_OF_THE_BOUND = 3  # of these, at least as many from the row that binds, if it has them
 _PLAIN = str.maketrans({"█": "#", "·": ".", "→": ">", "←": "<", "µ": "u", "×": "x", "│": "|",
                         **dict.fromkeys("▏▎▍▌▋▊▉", ":")})
@@ -208,6 +210,22 @@ def _advice(data: dict) -> list:
     return lines
 
 
+def _findings(run) -> list:
+    """Mistakes that did not stop the run: `trena check` says more about each."""
+    found = getattr(run, "findings", [])
+    lines = []
+    for finding in found[:_MOST_FINDINGS]:
+        line = _label("warning")
+        line.append(summary_line(finding), style="not dim yellow")
+        line.append(f"   trena explain {finding.id}")
+        lines.append(line)
+    if len(found) > _MOST_FINDINGS:
+        line = _label("")
+        line.append(f"and {len(found) - _MOST_FINDINGS} more: trena check lists them", style="not dim yellow")
+        lines.append(line)
+    return lines
+
+
 def evidence_line(data: dict) -> str:
     """How sure the time is: the share of busy time behind each class, and the schedule."""
     parts = [(share, name) for name, share in data["evidence"]["parts"].items() if share >= 0.0005]
@@ -242,8 +260,9 @@ def _lines(run, width: int, launches: int) -> list:
     lines.append(_memory(data))
     stalls = _stalls(data, width)
     advice = _advice(data)
-    if stalls or advice:
-        lines += ["", *stalls, *advice]
+    findings = _findings(run)
+    if stalls or advice or findings:
+        lines += ["", *stalls, *advice, *findings]
     return [*lines, "", _footer(run, data, launches)]
 
 

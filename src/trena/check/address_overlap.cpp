@@ -1,10 +1,12 @@
+// `address-overlap`: a tensor with a manual address is read after another tensor was written over
+// its bytes. The kernel's addresses let the two live at once; the device would read the other
+// tensor's values (nki.md §5.1-4).
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <unordered_set>
 
-#include "trena/check/check.h"
+#include "trena/check/rule.h"
 #include "trena/memory/region.h"
 
 namespace trena {
@@ -87,76 +89,87 @@ class Memory {
   std::map<std::size_t, LastWriters> quadrants_;
 };
 
-[[noreturn]] void report(const Program& program, const Instruction& reader, const Tensor& tensor,
-                         const LastWriters::Writer& writer) {
-  const SourceLine other = program.source_line(writer.position);
-  const std::string& name = writer.tensor->buffer()->name;
-  Error error(
-      ErrorKind::kHazard, "address-overlap",
-      {.rule = "tensors whose addresses overlap are not alive at once",
-       .here = fmt::format("{} reads {} at partition {}, byte {}; {} was written over it at {}:{}",
-                           reader.name(), tensor.describe(), tensor.buffer()->address->partition,
-                           tensor.buffer()->address->offset_bytes,
-                           name.empty() ? "another tensor" : fmt::format("`{}`", name),
-                           other.file.substr(other.file.rfind('/') + 1), other.line),
-       .device = "the reader gets the other tensor's values",
-       .fix = "give one of them another address, or finish reading before the other is written"});
-  error.set_where(program.source_line(reader.position));
-  throw error;
-}
+bool writes(AccessKind kind) { return !reads_only(kind); }
 
-bool writes(AccessKind kind) { return kind != AccessKind::kRead && kind != AccessKind::kReadCarry; }
+class AddressOverlap final : public Rule {
+ public:
+  explicit AddressOverlap(const Subject& subject) : subject_(subject) {}
 
-void check_core(const Program& program, int core) {
-  std::map<Space, Memory> memories;
-  const std::int64_t quadrant = program.machine().core.sbuf.quadrant_partitions;
-  memories.emplace(Space::kSbuf, Memory(quadrant));
-  memories.emplace(Space::kPsum, Memory(quadrant));
-  std::unordered_set<const Buffer*> written;
-  AccessList list;
-  for (const auto& instruction : program.instructions(core)) {
-    list.clear();
-    instruction->access(list);
-    for (const Access& access : list) {
+  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
+    if (core != core_) {
+      start(core);
+    }
+    for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
       // A tensor that never was written itself is a second name for another one's bytes: not a
       // mistake.
       if (!buffer->address || access.kind == AccessKind::kWrite ||
-          access.kind == AccessKind::kAccumulate || !written.contains(buffer)) {
+          access.kind == AccessKind::kAccumulate || !written_.contains(buffer)) {
         continue;
       }
-      memories.at(buffer->space)
+      memories_.at(buffer->space)
           .for_each_quadrant(*access.tensor, [&](LastWriters& writers, std::int64_t first,
                                                  std::int64_t past) {
             if (const LastWriters::Writer* foreign = writers.foreign(first, past, *access.tensor)) {
-              report(program, *instruction, *access.tensor, *foreign);
+              report(instruction, *access.tensor, *foreign);
             }
           });
     }
-    for (const Access& access : list) {
+    for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
       if (buffer->address && writes(access.kind)) {
-        written.insert(buffer);
-        memories.at(buffer->space)
+        written_.insert(buffer);
+        memories_.at(buffer->space)
             .for_each_quadrant(*access.tensor,
                                [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-                                 writers.write(first, past, {access.tensor, instruction->position});
+                                 writers.write(first, past, {access.tensor, instruction.position});
                                });
       }
     }
   }
-}
+
+ private:
+  void start(int core) {
+    core_ = core;
+    written_.clear();
+    memories_.clear();
+    const std::int64_t quadrant = subject_.program.machine().core.sbuf.quadrant_partitions;
+    memories_.emplace(Space::kSbuf, Memory(quadrant));
+    memories_.emplace(Space::kPsum, Memory(quadrant));
+  }
+
+  void report(const Instruction& reader, const Tensor& tensor, const LastWriters::Writer& writer) {
+    const Address& address = *tensor.buffer()->address;
+    Finding finding;
+    finding.severity = Severity::kError;
+    finding.id = "address-overlap";
+    finding.core = core_;
+    finding.text = {
+        .rule = "tensors whose addresses overlap are not alive at once",
+        .here =
+            fmt::format("{} reads {} at partition {}, byte {}; {} was written over it at {}",
+                        reader.name(), tensor.describe(), address.partition, address.offset_bytes,
+                        quoted(*writer.tensor->buffer()), subject_.findings.place(writer.position)),
+        .device = "the reader gets the other tensor's values",
+        .fix = "give one of them another address, or finish reading before the other is written"};
+    subject_.findings.add(std::move(finding), reader.position, writer.position);
+  }
+
+  const Subject subject_;
+  int core_ = -1;
+  std::map<Space, Memory> memories_;
+  std::unordered_set<const Buffer*> written_;
+};
 
 }  // namespace
 
-void check_address_overlap(const Program& program) {
-  bool manual = false;
-  for (const BufferPtr& buffer : program.buffers()) {
-    manual = manual || buffer->address.has_value();
+RulePtr make_address_overlap(const Subject& subject) {
+  for (const BufferPtr& buffer : subject.program.buffers()) {
+    if (buffer->address) {
+      return std::make_unique<AddressOverlap>(subject);
+    }
   }
-  for (int core = 0; manual && core < program.core_count(); ++core) {
-    check_core(program, core);
-  }
+  return nullptr;
 }
 
 }  // namespace trena

@@ -1,17 +1,22 @@
-// Mistakes that only the whole program shows. One file per rule; each throws trena::Error with both
-// lines.
+// Mistakes that only the whole program shows: one file of this folder per rule (docs/check.md).
+// What one instruction shows, it refuses itself (isa/), and the executor refuses reads of unwritten
+// bytes.
 #pragma once
 
+#include <span>
+#include <vector>
+
+#include "trena/core/finding.h"
 #include "trena/core/program.h"
+#include "trena/core/stream.h"
 
 namespace trena {
 
-// All rules, in the order of their files.
-void check_program(const Program& program);
+// `streams`: what placement made of the program, per core; their waits are the order relation.
+// Findings come sorted by line, one per rule and pair of lines.
+std::vector<Finding> check_program(const Program& program, std::span<const Stream> streams);
 
-// `address-overlap`: a tensor with a manual address is read after another tensor was written over
-// its bytes. The kernel's addresses let the two live at once; the device would read the other
-// tensor's values (nki.md §5.1-4).
-void check_address_overlap(const Program& program);
+// The first one of severity error, as an exception.
+void throw_first_error(const std::vector<Finding>& findings);
 
 }  // namespace trena

@@ -8,6 +8,7 @@
 
 #include "trena/core/executor.h"
 #include "trena/isa/indirect.h"
+#include "trena/memory/rows.h"
 
 namespace trena {
 namespace {
@@ -68,6 +69,13 @@ bool is_skipped(const Instruction& instruction, const AccessList& accesses) {
     throw Error(ErrorKind::kBounds, "out-of-bounds", std::move(text));
   }
   return false;
+}
+
+// A refused instruction leaves the program as it was; what Trena does not know, or has wrong, does
+// not.
+bool may_go_on_after(ErrorKind kind) {
+  return kind == ErrorKind::kIllegal || kind == ErrorKind::kBounds ||
+         kind == ErrorKind::kUnwritten || kind == ErrorKind::kCapacity;
 }
 
 }  // namespace
@@ -307,8 +315,14 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     if (!error.has_where()) {
       error.set_where(source_line(position_));
     }
-    throw;
+    if (!options_.go_on || !may_go_on_after(error.kind())) {
+      throw;
+    }
+    go_on_after(core, *instruction, error);
+    stream.left_out = true;
+    return;
   }
+  stream.left_out = false;
   stream.instructions.push_back(std::move(instruction));
 }
 
@@ -316,6 +330,37 @@ void Program::keep_order(int core, bool on) {
   CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
   stream.block += on && stream.blocks == 0 ? 1 : 0;
   stream.blocks += on ? 1 : -1;
+}
+
+// The instruction is left out; readers of its results are not to be blamed for that.
+void Program::go_on_after(int core, const Instruction& instruction, const Error& error) {
+  Finding finding;
+  finding.kind = error.kind();
+  finding.severity = Severity::kError;
+  finding.id = error.id();
+  finding.text = error.text();
+  finding.where = error.where();
+  finding.core = core;
+  for (Finding& known : findings_) {
+    if (known.id == finding.id && known.where.line == finding.where.line &&
+        known.where.file == finding.where.file) {
+      ++known.count;
+      finding.count = 0;
+    }
+  }
+  if (finding.count > 0) {
+    findings_.push_back(std::move(finding));
+  }
+  scratch_.clear();
+  instruction.access(scratch_);
+  for (const Access& access : scratch_) {
+    const bool reads = access.kind == AccessKind::kRead || access.kind == AccessKind::kReadCarry;
+    const bool direct = access.tensor->indirection() == nullptr;
+    if (options_.values && !reads && direct && access.tensor->buffer()->has_data()) {
+      mark_written(*access.tensor);
+    }
+    access.tensor->unpin();
+  }
 }
 
 std::uint32_t Program::intern_file(std::string_view path) {

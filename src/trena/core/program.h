@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trena/core/finding.h"
 #include "trena/isa/core_state.h"
 #include "trena/isa/instruction.h"
 
@@ -25,6 +26,8 @@ enum class UnwrittenPolicy : std::uint8_t {
 struct ProgramOptions {
   bool values = true;  // false: time only; tensors have no bytes
   UnwrittenPolicy unwritten = UnwrittenPolicy::kRefuse;
+  // Note an instruction that is refused, take what it would have written as written, and go on.
+  bool go_on = false;
 };
 
 struct BufferRequest {
@@ -80,6 +83,10 @@ class Program {
     return cores_[static_cast<std::size_t>(core)].instructions;
   }
   std::size_t instruction_count() const;
+  // Was the instruction that was appended last refused, and left out, while going on?
+  bool left_out(int core) const { return cores_[static_cast<std::size_t>(core)].left_out; }
+  // Noted while going on, in order.
+  const std::vector<Finding>& findings() const { return findings_; }
   const std::vector<BufferPtr>& buffers() const { return buffers_; }
   CoreState& state(int core) { return *cores_[static_cast<std::size_t>(core)].state; }
 
@@ -87,6 +94,7 @@ class Program {
   struct CoreRecord {
     std::vector<std::unique_ptr<Instruction>> instructions;
     std::unique_ptr<CoreState> state;
+    bool left_out = false;
     std::shared_ptr<Storage> sbuf;  // the whole array, made when the first manual tensor needs it
     std::shared_ptr<Storage> psum;
     int blocks = 0;           // of nl.no_reorder around the next instruction
@@ -98,6 +106,7 @@ class Program {
   void check_capacity(const BufferRequest& request, std::int64_t partitions,
                       std::int64_t row_bytes) const;
   std::shared_ptr<Storage>& array(int core, Space space);
+  void go_on_after(int core, const Instruction& instruction, const Error& error);
 
   Machine machine_;
   ProgramOptions options_;
@@ -110,6 +119,7 @@ class Program {
   std::unordered_map<std::string, std::uint32_t> file_index_;
   Position position_;
   AccessList scratch_;
+  std::vector<Finding> findings_;
 };
 
 }  // namespace trena

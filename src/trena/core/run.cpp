@@ -21,16 +21,26 @@ Run run_program(const Program& program, const RunOptions& options) {
 }
 
 Run run_program(const Program& program, const Machine& machine, const RunOptions& options) {
+  return time_program(program, machine, place_program(program, machine, options.spill), options);
+}
+
+std::vector<Stream> place_program(const Program& program, const Machine& machine,
+                                  SpillPolicy spill) {
+  std::vector<Stream> streams;
+  for (int core = 0; core < program.core_count(); ++core) {
+    streams.push_back(place(program, core, machine, spill));
+  }
+  return streams;
+}
+
+Run time_program(const Program& program, const Machine& machine, const std::vector<Stream>& streams,
+                 const RunOptions& options) {
   Run run;
   run.machine = machine.chip.name;
   run.cores = program.core_count();
   run.options = options;
   run.files = program.files();
   run.per_core.resize(static_cast<std::size_t>(program.core_count()));
-  std::vector<Stream> streams;
-  for (int core = 0; core < program.core_count(); ++core) {
-    streams.push_back(place(program, core, machine, options.spill));
-  }
   run.operands = describe_operands(program);
   simulate(program, machine, streams, run);
   return run;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "trena/core/finding.h"
 #include "trena/core/program.h"
 #include "trena/isa/cost.h"
 #include "trena/machine/machine.h"
@@ -102,6 +103,7 @@ struct Run {
       events;  // in order of issue per core and engine; index = id used by `cause`
   std::vector<std::string> files;
   std::vector<OperandText> operands;
+  std::vector<Finding> findings;  // of check/, when somebody asked it
 
   double seconds() const { return static_cast<double>(time) * 1e-15; }
 };
@@ -110,5 +112,12 @@ struct Run {
 // options, or on another machine (what-if).
 Run run_program(const Program& program, const RunOptions& options);
 Run run_program(const Program& program, const Machine& machine, const RunOptions& options);
+
+// The two halves of it, for whoever looks at the placed program in between (check/).
+struct Stream;
+std::vector<Stream> place_program(const Program& program, const Machine& machine,
+                                  SpillPolicy spill);
+Run time_program(const Program& program, const Machine& machine, const std::vector<Stream>& streams,
+                 const RunOptions& options);
 
 }  // namespace trena

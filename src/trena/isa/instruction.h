@@ -129,6 +129,10 @@ class Instruction {
   };
   virtual IndirectOperands indirect_operands() const { return {}; }
 
+  // Does it add to PSUM whatever is there (accumulate=True)? A kAccumulate access that does not
+  // adds only where a product of the same tensor wrote before.
+  virtual bool adds_always() const { return false; }
+
   // Rendezvous group of instructions that wait for each other on several cores; -1: none.
   virtual std::int64_t rendezvous() const { return -1; }
 

@@ -405,8 +405,9 @@ struct Legality {
   bool dma_priority = false;         // service classes
   bool dma_accumulate_sbuf = false;  // read-add-write into SBUF
   bool matmul_double_row = false;
-  bool matmul_transpose_exact = false;  // transpose mode moves bits
-  bool matmul_result_16bit = false;     // bf16 accumulation in PSUM
+  bool matmul_transpose_exact = false;   // transpose mode moves bits
+  bool matmul_result_16bit = false;      // bf16 accumulation in PSUM
+  bool matmul_adds_to_any_data = false;  // else only to what products wrote in PSUM
   bool mx = false;
   bool indirection = false;         // compute operands through an offset tensor
   bool extended_operators = false;  // square, relu, abs_max, abs_min as ALU operators

@@ -299,6 +299,7 @@ std::vector<Field<Machine>> machine_rows() {
       FLAG(legality.matmul_double_row, "fp8 double-row mode"),
       FLAG(legality.matmul_transpose_exact, "Transpose mode moves bits"),
       FLAG(legality.matmul_result_16bit, "bf16 results in PSUM"),
+      FLAG(legality.matmul_adds_to_any_data, "Products add to data of other engines in PSUM"),
       FLAG(legality.mx, "MX operands"),
       FLAG(legality.indirection, "Compute operands through an offset tensor"),
       FLAG(legality.extended_operators, "square, relu, abs_max, abs_min as ALU operators"),

@@ -34,6 +34,7 @@ class NcMatmul final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  bool adds_always() const override { return options_.accumulate.value_or(false); }
 
  private:
   bool double_row() const { return options_.perf_mode == MatmulPerfMode::kDoubleRow; }

@@ -36,6 +36,7 @@ class NcMatmulMx final : public Instruction {
   void access(AccessList& list) const override;
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
+  bool adds_always() const override { return options_.accumulate.value_or(false); }
 
  private:
   std::vector<float> product() const;
