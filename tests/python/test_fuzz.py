@@ -380,7 +380,7 @@ def some_tiles(random):
     return tiles
 
 
-# Trena's own error; or Python's for arguments of a type that the function does not take.
+# Trena's own error; or Python's for arguments of a type that a compiled function does not take.
 ACCEPTED = (errors.Error, TypeError)
 
 
@@ -395,6 +395,12 @@ VIEWS = {
 }
 
 
+FUNCTIONS_ON_TILES = """add subtract divide maximum power equal bitwise_and left_shift logical_not exp rsqrt gelu silu
+copy sin floor mod sum max mean prod var all softmax rms_norm where dropout ones full zeros_like empty_like random_seed
+expand_dims broadcast_to transpose matmul load_transpose2d gather_flattened ds affine_range dynamic_range ndarray zeros
+load store program_id num_programs is_hbm is_sbuf shared_identity_matrix rand""".split()
+
+
 def malformed(seed):
     random = np.random.default_rng(seed)
     target = TARGETS[seed % len(TARGETS)]
@@ -404,7 +410,7 @@ def malformed(seed):
         tiles = some_tiles(random)
         for _ in range(20):
             drawn = lambda: junk(random, tiles)  # noqa: E731
-            kind = random.integers(5)
+            kind = random.integers(6)
             try:
                 if kind < 3:
                     name = list(KEYWORDS)[random.integers(len(KEYWORDS))]
@@ -413,6 +419,11 @@ def malformed(seed):
                 elif kind == 3:
                     name = list(VIEWS)[random.integers(len(VIEWS))]
                     VIEWS[name](tiles[random.integers(len(tiles))], drawn)
+                elif kind == 4:
+                    name = FUNCTIONS_ON_TILES[random.integers(len(FUNCTIONS_ON_TILES))]
+                    result = getattr(nl, name)(*(drawn() for _ in range(random.integers(1, 4))))
+                    if hasattr(result, "__next__"):
+                        list(zip(range(3), result))
                 else:
                     name = "ndarray"
                     shape = tuple(int(n) for n in random.integers(-1, 200, random.integers(0, 5)))

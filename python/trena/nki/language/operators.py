@@ -6,15 +6,33 @@ the choice of engine is Trena's where the vendor documents none.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from trena import _core, dtypes
 from trena import launch as _launch
-from trena.errors import UsageError
+from trena.errors import Error, UsageError
 
 from trena.nki import isa as _isa  # its missing instructions say "not modelled"
 _float32 = dtypes.ALL["float32"]
 _int32 = dtypes.ALL["int32"]
+
+
+def guarded(function, name):
+    """The function, with errors of Python that only say where an unsuitable argument went wrong as one of ours."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if isinstance(error, Error):  # some of ours are also Python's
+                raise
+            raise UsageError("an argument has a type and a value that the function takes", id="argument-type",
+                             here=f"nl.{name}: {error}") from error
+
+    return call
 
 
 class Operator(_core.Operator):
@@ -24,7 +42,7 @@ class Operator(_core.Operator):
         super().__init__(name)
         self.__name__ = self.__qualname__ = name
         self.__doc__ = doc
-        self._call = call
+        self._call = guarded(call, name)
 
     def __call__(self, *args, **kwargs):
         return self._call(*args, **kwargs)
