@@ -308,6 +308,7 @@ class Writer:
 
         run = trena.simulate(kernel, target=self.target)(np.zeros((1, 1), np.float32))
         assert run.time_ns > 0
+        assert run.findings == []  # nothing to complain of
         for number, found in zip(kept, run.outputs):
             np.testing.assert_array_equal(np.asarray(found).astype(np.float64), self.values[number].astype(np.float64),
                                           err_msg=f"tile {number} {self.dtypes[number]}")
