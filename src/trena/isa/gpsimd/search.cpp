@@ -68,6 +68,16 @@ Tensor every_core(const Tensor& tensor) {
   return tensor.with(tensor.dtype(), tensor.offset_bytes(), dims);
 }
 
+Tensor one_row(const Tensor& tensor, std::int64_t partition) {
+  std::vector<Dim> dims;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    dims.push_back(tensor.dim(axis));
+  }
+  dims[0].size = 1;
+  return tensor.with(tensor.dtype(), tensor.offset_bytes() + partition * tensor.dim(0).stride_bytes,
+                     dims);
+}
+
 // float32 order as integers: NaN above everything, -0 below +0.
 std::int64_t sort_key(std::uint16_t bfloat16) {
   const bool nan = (bfloat16 & 0x7FFF) > 0x7F80;
@@ -165,12 +175,22 @@ void NonzeroWithCount::check(const Machine& machine) const {
 }
 
 void NonzeroWithCount::access(AccessList& list) const {
-  list.read(rows_in_);
-  list.write(rows_out_);
+  // A core whose row nobody wrote finds something in it, and nobody reads what (nki-library fills
+  // one row of eight): its result counts as unwritten.
+  list.add(rows_in_, AccessKind::kReadCarry);
+  list.add(rows_out_, AccessKind::kWriteSome);
 }
 
 void NonzeroWithCount::execute(CoreState&) const {
   for (std::int64_t p = 0; p < rows_in_.partitions(); ++p) {
+    const Tensor out = one_row(rows_out_, p);
+    if (!is_written(one_row(rows_in_, p))) {
+      WrittenBits& written = out.buffer()->storage->written();
+      for_each_run(out,
+                   [&](std::size_t offset, std::size_t length) { written.clear(offset, length); });
+      continue;
+    }
+    mark_written(out);
     const std::vector<double> values = row_values(rows_in_, p);
     std::vector<std::int32_t> found;
     for (std::size_t i = 0; i < values.size(); ++i) {
