@@ -5,9 +5,11 @@ F the free axis. Arithmetic is float32 inside unless said (nki.md §5.2).
 """
 
 INSTRUCTIONS = {
-    "activate2": "ScalarE. dst = op((data op0 imm0) op1 imm1) with operators of choice, optionally reduced along F.",
+    "activate2": "ScalarE, gen4. dst = op((data op0 imm0) op1 imm1) in six forms, optionally reduced along F by add, "
+                 "maximum, minimum, abs_max or abs_min; relu_param is the slope of nl.prelu.",
     "activation": "ScalarE. dst[P,F] = op(scale * data + bias). scale: number or float32 [P,1]; bias: [P,1] or number. "
-                  "reduce_op=nl.add with reduce_cmd sums along F in a register per partition; reduce_res is [P,1].",
+                  "reduce_op=nl.add with reduce_cmd sums along F in a register per partition; reduce_res is [P,1]. "
+                  "nl.prelu has slope 0 here, the default of activate2.",
     "activation_reduce": "ScalarE. activation plus its sum along F into reduce_res [P,1]; the register is reset first.",
     "affine_select": "GpSimd. dst[p,i] = on_true_tile[p,i] where offset + channel_multiplier*p + pattern(i) cmp_op 0, "
                      "else on_false_value.",
