@@ -252,6 +252,55 @@ class Writer:
 
         self.add((self.tile(values, dtype), True), emit)
 
+    def scan(self):
+        a, b = self.source(), self.source()
+        op0, op1 = self.pick(["multiply", "maximum"]), self.pick(["add", "subtract"])
+        x, y = wide(self.values[a]), wide(self.values[b])
+        state, result = np.full(self.partitions, 0.5, np.float32), np.empty_like(x)
+        with np.errstate(all="ignore"):
+            for i in range(self.columns):
+                state = flushed(BINARY[op1](flushed(BINARY[op0](x[:, i], state)), y[:, i]))
+                result[:, i] = state
+        self.add(self.target_of(result, FLOATS), lambda tiles, dst: nisa.tensor_tensor_scan(
+            dst, tiles[a], tiles[b], 0.5, op0=getattr(nl, op0), op1=getattr(nl, op1)))
+
+    def cumulative(self):
+        a, result = self.source(FLOATS + INTEGERS[:4]), []
+        with np.errstate(all="ignore"):
+            x = flushed(wide(self.values[a]) * np.float32(0.25))
+            for column in x.T:
+                result.append(flushed(column if not result else result[-1] + column))
+        self.add(self.target_of(np.stack(result, axis=1), FLOATS), lambda tiles, dst: nisa.tensor_scalar_cumulative(
+            dst, tiles[a], op0=nl.multiply, op1=nl.add, imm0=0.25))
+
+    def select_reduce(self):
+        if self.target in ("trn1", "inf2"):
+            return
+        p, a, reverse = self.source(["uint8"]), self.source(FLOATS + INTEGERS[:4]), bool(self.random.integers(2))
+        chosen = (self.values[p] != 0) != reverse
+        result = np.where(chosen, wide(self.values[a]), np.float32(-2))
+        self.add(self.target_of(result), lambda tiles, dst: nisa.select_reduce(dst, tiles[p], tiles[a], -2.0,
+                                                                               reverse_pred=reverse))
+
+    def range_select(self):
+        if self.target in ("trn1", "inf2"):
+            return
+        a, low = self.source(FLOATS), self.source(["float32"], (self.partitions, 1))
+        start = int(self.random.integers(5))
+        index = start + np.arange(self.columns)
+        with np.errstate(invalid="ignore"):
+            inside = (index >= wide(self.values[low])) & (index <= wide(self.values[low]))
+        result = np.where(inside, wide(self.values[a]), np.float32(-3.4028235e38))
+        self.add(self.target_of(result, ["float32"]), lambda tiles, dst: nisa.range_select(
+            dst, tiles[a], nl.greater_equal, nl.less_equal, tiles[low], tiles[low], range_start=start))
+
+    def top8(self):
+        a = self.source()
+        if self.columns < 8 or np.isnan(wide(self.values[a])).any():
+            return
+        result = -np.sort(-wide(self.values[a]), axis=1)[:, :8]
+        self.add(self.target_of(result, FLOATS), lambda tiles, dst: nisa.max8(dst, tiles[a]))
+
     def product(self):
         """a.T @ b of small whole numbers through PSUM: exact."""
         rows, columns = self.columns, int(self.random.integers(1, 30))
@@ -316,7 +365,7 @@ class Writer:
 
 STEPS = ["load", "copy", "window", "tensor_tensor", "tensor_tensor_int32", "bits", "tensor_scalar",
          "scalar_tensor_tensor", "activation", "reduce", "predicated", "select", "iota", "gather", "round_trip",
-         "product", "transpose"]
+         "product", "transpose", "scan", "cumulative", "select_reduce", "range_select", "top8"]
 
 
 def check_programs(seeds):
