@@ -131,6 +131,10 @@ void DmaTranspose::check_gather() const {
                  "2-byte types, at most 128 columns, a multiple of 16 rows; 4-d: src.shape[1] or "
                  "src.shape[2] is 1");
   }
+  if (dst_.rank() != src_.rank()) {
+    refuse_shape(fmt::format("`dst` is {}, `src` is {}", dst_.describe(), src_.describe()),
+                 "as many dimensions: row i of `src` becomes the last column i of `dst`");
+  }
   const bool shape = partitions % kBlockRows == 0 && partitions <= kMaxIndexPartitions &&
                      (index_columns == 1 || partitions == kMaxIndexPartitions) &&
                      partitions * index_columns >= src_.size(0);
