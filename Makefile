@@ -32,6 +32,7 @@ $(VENV)/.tools: scripts/install_system_libraries.sh pyproject.toml
 
 $(VENV)/.torch: $(VENV)/.tools
 	test -z "$(TORCH)" || $(BIN)/pip install --quiet $(TORCH)
+	$(BIN)/pip install --quiet matplotlib
 	touch $@
 
 test: $(VENV)/.torch

@@ -1,6 +1,8 @@
 // The device `neuron` of PyTorch, as far as it is C++: memory as DLPack capsules, operators as
 // calls of graph/. No ABI of PyTorch: a capsule is a plain C struct, and a tensor arrives as
 // address, dtype, sizes, strides (facts: host.md §3).
+#include <nanobind/stl/unique_ptr.h>
+
 #include "bindings.h"
 #include "trena/core/run.h"
 #include "trena/graph/heap.h"
@@ -264,6 +266,8 @@ void bind_graph(nb::module_& module) {
             return self.finish(options);
           },
           "schedule"_a = "list", "spill"_a = "auto")
+      .def("take_program", &Session::take_program,
+           "The program of the step, which ends with this; None when nothing ran.")
       .def("drop", &Session::drop);
   bind_operators(session);
 }

@@ -71,10 +71,15 @@ Tensor make_external(Program& program, nb::object array, const DTypeObject& dtyp
   return tensor;
 }
 
-Run finish(const Program& program, std::string_view schedule, std::string_view spill, bool checks) {
+RunOptions run_options(std::string_view schedule, std::string_view spill) {
   RunOptions options;
   options.schedule = schedule == "program" ? SchedulePolicy::kProgram : SchedulePolicy::kList;
   options.spill = spill == "error" ? SpillPolicy::kError : SpillPolicy::kAuto;
+  return options;
+}
+
+Run finish(const Program& program, std::string_view schedule, std::string_view spill, bool checks) {
+  const RunOptions options = run_options(schedule, spill);
   const std::vector<Stream> streams = place_program(program, program.machine(), options.spill);
   std::vector<Finding> findings;
   if (checks) {
@@ -118,6 +123,15 @@ void bind_program(nb::module_& module) {
       .def_prop_ro(
           "findings", [](const Program& self) { return finding_list(self.findings()); },
           "of instructions that were refused while going on, as Run.findings")
+      .def(
+          "time_on",
+          [](const Program& self, const Machine& machine, std::string_view schedule,
+             std::string_view spill) {
+            self.check_on(machine);
+            return run_program(self, machine, run_options(schedule, spill));
+          },
+          "machine"_a, "schedule"_a = "list", "spill"_a = "auto",
+          "The same program placed and timed on another machine; nothing is traced again.")
       .def("end", [](Program&) { set_current_tracer({}); });
   module.def("hold_position", hold_position, "file"_a, "line"_a);
 }

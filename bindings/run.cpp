@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "trena/core/placement.h"
 #include "trena/core/timeline.h"
+#include "trena/report/critical_path.h"
 #include "trena/report/perfetto.h"
 #include "trena/report/summary.h"
 
@@ -168,6 +169,21 @@ nb::dict bound_dict(const Bound& bound) {
   result["active"] = bound.fraction;
   result["then"] = bound.then;
   result["then_active"] = bound.then_fraction;
+  return result;
+}
+
+nb::list path_list(const std::vector<PathPart>& parts) {
+  nb::list result;
+  for (const PathPart& part : parts) {
+    nb::dict entry;
+    entry["time_ns"] = ns_from_ticks(part.time);
+    entry["count"] = part.count;
+    entry["row"] = part.row;
+    entry["instruction"] = part.name;
+    entry["at"] = line_dict(part.line);
+    entry["spill"] = part.spill;
+    result.append(entry);
+  }
   return result;
 }
 
@@ -353,6 +369,9 @@ void bind_run(nb::module_& module) {
           "stalls",
           [](const Run& run, std::size_t n) { return stall_list(aggregate_stalls(run), n); },
           "n"_a = 10, "who waited longest, for whom, at which lines")
+      .def(
+          "critical_path", [](const Run& run) { return path_list(critical_path(run)); },
+          "why it took that long: parts, by line, that add up to the time without the launch")
       .def("events", events, "columns, one entry per instruction; `cause` indexes them, -1 is none")
       .def("to_perfetto", write_perfetto, "path"_a, "a trace for https://ui.perfetto.dev")
       .def("summary", summary_dict, "machine"_a, "every figure of a report, schema trena.run/1");

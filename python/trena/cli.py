@@ -7,11 +7,13 @@ import os
 import sys
 
 from trena import __version__, errors
-from trena.commands import accuracy, check, common, doctor, explain, machine, run
+from trena.commands import accuracy, check, common, compare, doctor, explain, machine, run, sweep
 
 COMMANDS = {
     "run": run,
     "check": check,
+    "compare": compare,
+    "sweep": sweep,
     "machine": machine,
     "explain": explain,
     "doctor": doctor,

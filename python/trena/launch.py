@@ -6,6 +6,7 @@ Everything here happens once per launch or once per tensor, never per instructio
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import functools
 import inspect
@@ -97,6 +98,53 @@ def machine_for(options: Options | None = None, jit_target: str | None = None):
     return _machine(resolve_target(options, jit_target), tuple(options.set))
 
 
+def changed_machine(machine, changes):
+    """A copy of `machine` with KEY=VALUE applied; target=NAME, first, starts from another chip instead."""
+    changed = machine.copy()
+    for position, change in enumerate(changes):
+        key, _, value = change.partition("=")
+        if key == "target" and position == 0 and value:
+            changed = _core.Machine.find(_GENERATIONS.get(value.lower(), value), hardware_directory())
+        else:
+            changed.set(change)
+    return changed
+
+
+def figures(machine) -> dict:
+    """The numbers of a machine by key."""
+    numbers = {}
+    for row in machine.describe():
+        try:
+            value = float(row[1])
+        except ValueError:
+            continue
+        numbers[row[0]] = int(value) if value == int(value) else value
+    return numbers
+
+
+_figure_tables: dict = {}
+
+
+def read_figure(key: str):
+    """A figure of the running kernel's machine, or of the one a launch would use now. Read once per machine."""
+    core = current()
+    machine = core.launch.machine if core is not None else machine_for()
+    table = _figure_tables.get(id(machine))
+    if table is None or table[0] is not machine:
+        table = _figure_tables[id(machine)] = (machine, figures(machine))
+    value = table[1][key]
+    if core is not None:
+        core.launch.readings[key] = value
+    return value
+
+
+def _outdated(readings: dict, machine) -> list[str]:
+    """What a kernel was told while it was traced and `machine` would answer otherwise."""
+    now = figures(machine) if readings else {}
+    return [f"the kernel asked for {key} while it was traced ({value}) and would now be told {now.get(key)}: "
+            "--set instead of a what-if traces it again" for key, value in readings.items() if now.get(key) != value]
+
+
 # ---- The kernel being traced -------------------------------------------------------------------------
 
 _thread = threading.local()
@@ -170,6 +218,7 @@ class Launch:
         self.grid = grid
         self.core_count = grid[0] if grid else 1
         self.shared: list = []
+        self.readings: dict[str, object] = {}  # figures that the kernel asked for
         self.any_output_memory = False  # may a kernel return tensors of nl.hbm? The legacy API allows it
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only,
@@ -370,7 +419,7 @@ def _to_torch(array: np.ndarray, dtype):
 class Run:
     """What one launch produced: outputs, time, engines, stalls. Times are of the simulated device."""
 
-    def __init__(self, name, described, machine, options, core_count, timing, host_seconds):
+    def __init__(self, name, described, machine, options, core_count, timing, host_seconds, program=None):
         self.name = name
         self.arguments = described
         self.results: list[str] = []
@@ -382,6 +431,39 @@ class Run:
         self.host_seconds = host_seconds
         self.interrupted = False
         self.findings: list[Finding] = []  # mistakes that did not stop it
+        self.program = program  # what ran, for what_if(); None in `launch.runs` unless keep_programs
+        self.readings: dict[str, object] = {}  # figures of the machine that the kernel asked for while traced
+        self.changes: tuple[str, ...] = ()  # of what_if()
+        self.notes: list[str] = []  # what a reader of the figures should know
+
+    def what_if(self, *changes: str) -> Run:
+        """The same program placed and timed on a changed machine: no tracing, no values.
+
+        changes  "core.sbuf_kib=256", as for --set; "target=trn3" starts from another chip
+        The result's `outputs` are this run's. Errors: machine-override, machine-unknown; what the changed machine
+        refuses (sbuf-capacity, …) at the line that asked for it; what-if-program when this run kept no program.
+        """
+        if self.program is None:
+            raise UsageError(
+                "what_if needs the program of the run", id="what-if-program",
+                here=f"{self.name}: a run kept by trena.runs, or a rank, has only its figures",
+                fix="use the run that trena.simulate(kernel)(…) returned, or trena run --what-if",
+            )
+        started = time.perf_counter()
+        machine = changed_machine(self.machine, changes)
+        errors._set_device_name(machine.name)
+        timing = self.program.time_on(machine, self.options.schedule, self.options.spill)
+        run = Run(self.name, self.arguments, machine, self.options, self.core_count, timing,
+                  time.perf_counter() - started, self.program)
+        run.results, run.outputs, run.readings, run.changes = self.results, self.outputs, self.readings, changes
+        run.notes = _outdated(self.readings, machine)
+        return run
+
+    def without_values(self) -> Run:
+        """Its figures only: neither outputs nor program."""
+        twin = copy.copy(self)
+        twin.outputs = twin.program = None
+        return twin
 
     @property
     def time_ns(self) -> float:
@@ -404,6 +486,8 @@ class Run:
             "arguments": self.arguments,
             "results": self.results,
             "machine": self.machine.name,
+            "machine_hash": f"{self.machine.hash:016x}",
+            "machine_changes": list(self.machine.overrides),
             "cores": self.core_count,
             "schedule": self.options.schedule,
             "spill": self.options.spill,
@@ -412,7 +496,12 @@ class Run:
             "interrupted": self.interrupted,
             "timing": self.timing.summary(self.machine),
             "findings": [finding.as_dict() for finding in self.findings],
+            "critical_path": self.timing.critical_path(),
         }
+
+    def kind(self) -> tuple:
+        """Equal for launches that a summary shows as one."""
+        return (self.name, tuple(self.arguments), self.machine.name, self.core_count)
 
     def __repr__(self):
         return f"<trena.Run {self.line()}>"
@@ -443,6 +532,22 @@ def format_time(time_ns: float) -> str:
 runs: collections.deque[Run] = collections.deque(maxlen=256)
 launch_count = 0
 findings: list[Finding] = []  # of all launches, while `trena check` looks for them
+keep_programs = False  # then the last run of each kernel and shapes in `runs` can still what_if()
+
+
+def remember(run: Run) -> None:
+    """Puts a run on `runs`."""
+    global launch_count
+    launch_count += 1
+    if not keep_programs:
+        runs.append(run.without_values())
+        return
+    for k, earlier in enumerate(runs):
+        if earlier.program is not None and earlier.kind() == run.kind():
+            runs[k] = earlier.without_values()
+    twin = run.without_values()
+    twin.program = run.program
+    runs.append(twin)
 
 
 def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_target=None) -> Run:
@@ -476,11 +581,11 @@ def complete(kernel_name, binder, work, value, started) -> Run:
     except errors.Error as error:
         _note_failure(kernel_name, work, error)
         raise
-    run = _record(kernel_name, binder, work, timing, started)
-    run.findings = _findings_of(kernel_name, work, timing, value)
+    found = _findings_of(kernel_name, work, timing, value)
     if options.go_on:
-        findings.extend(run.findings)
-    run.results = [_describe(item) for item in _tensors(value)]
+        findings.extend(found)
+    run = _record(kernel_name, binder, work, timing, started, [_describe(item) for item in _tensors(value)],
+                  findings=found)
     if not options.time_only:
         binder.write_back()
         run.outputs = binder.unwrap(value)
@@ -507,12 +612,13 @@ def _parameter_names(function) -> tuple[str, ...]:
         return ()
 
 
-def _record(kernel_name, binder, work, timing, started) -> Run:
-    global launch_count
-    launch_count += 1
+def _record(kernel_name, binder, work, timing, started, results=(), interrupted=False,
+            findings=()) -> Run:
     run = Run(kernel_name, binder.described, work.machine, work.options, work.core_count, timing,
-              time.perf_counter() - started)
-    runs.append(run)
+              time.perf_counter() - started, work.program)
+    run.results, run.interrupted, run.readings = list(results), interrupted, work.readings
+    run.findings = list(findings)
+    remember(run)
     return run
 
 
@@ -541,7 +647,7 @@ def _record_interrupted(kernel_name, binder, work, started) -> None:
         timing = work.program.finish(work.options.schedule, work.options.spill)
     except errors.Error:
         return
-    _record(kernel_name, binder, work, timing, started).interrupted = True
+    _record(kernel_name, binder, work, timing, started, interrupted=True)
 
 
 def _tensors(value):

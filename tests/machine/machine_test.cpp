@@ -278,6 +278,16 @@ TEST(SetValue, ChangesAFigureAndMarksItGiven) {
   EXPECT_EQ(trn2.overrides[1], "core.pe_ghz=2.8");
 }
 
+TEST(SetValue, TheShortNameOfSbufMovesPartitionsApart) {
+  Machine trn2 = machine("trn2");
+  set_value(trn2, "core.sbuf_kib=256");
+  EXPECT_EQ(trn2.core.sbuf.partition_stride_bytes, 256 * 1024);
+  set_value(trn2, "core.sbuf_kib=384");
+  EXPECT_EQ(trn2.core.sbuf.partition_kib, 384);
+  EXPECT_EQ(trn2.core.sbuf.partition_stride_bytes, 512 * 1024);
+  EXPECT_EQ(trn2.source_of("core.sbuf.partition_stride_bytes").evidence, Evidence::kGiven);
+}
+
 TEST(SetValue, ExplainsWhatItRefuses) {
   EXPECT_HAS(override_message("core.sbuf.partition_kb=256"),
              "did you mean core.sbuf.partition_kib?");

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import sys
 
 from trena import errors
 
 
 def machine_options() -> argparse.ArgumentParser:
+    """What every command that runs a script takes."""
     common = argparse.ArgumentParser(add_help=False)
     group = common.add_argument_group("machine and clock")
     group.add_argument("--target", metavar="NAME", help="trn1, inf2, trn2 or trn3 (default: the script's, then trn3)")
@@ -39,12 +42,27 @@ def options_with_value() -> set[str]:
     return {name for action in actions if action.nargs != 0 for name in action.option_strings}
 
 
+def is_assignment(word: str) -> bool:
+    """KEY=VALUE, and not an option or a file."""
+    return re.fullmatch(r"[A-Za-z_][\w.]*=.*", word) is not None
+
+
 def options_from(arguments):
     from trena.launch import Options
 
     return Options(target=arguments.target, machine=arguments.machine, set=tuple(arguments.set), lnc=arguments.lnc,
                    time_only=arguments.time_only, schedule=arguments.schedule, spill=arguments.spill,
                    values=arguments.values, unwritten=arguments.unwritten)
+
+
+def write_json(path: str, document: dict) -> None:
+    """To a file, or to standard output for "-"."""
+    text = json.dumps(document, indent=2) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def not_yet(what: str) -> int:

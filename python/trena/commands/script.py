@@ -11,10 +11,11 @@ from trena import errors
 from trena.commands import common
 
 
-def split(words: list[str], also=frozenset()) -> tuple[list[str], list[str]]:
+def split(words: list[str], also=frozenset(), with_words=None) -> tuple[list[str], list[str]]:
     """Trena's own words, and the script's: everything from the script on, or after -m MODULE.
 
-    also   further options of the command that take the next word
+    also        further options of the command that take the next word
+    with_words  options that take several words, and how to know one
     """
     with_value = common.options_with_value() | {"-m"} | set(also)
     position = 0
@@ -23,6 +24,9 @@ def split(words: list[str], also=frozenset()) -> tuple[list[str], list[str]]:
         if not word.startswith("-"):
             break
         position += 2 if word in with_value else 1
+        belongs = (with_words or {}).get(word)
+        while belongs is not None and position < len(words) and belongs(words[position]):
+            position += 1
         if word == "--" or (word.startswith("-m") and not word.startswith("--")):
             break
     return [word for word in words[:position] if word != "--"], words[position:]

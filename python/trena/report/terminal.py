@@ -19,7 +19,7 @@ _ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync")
 _MOST_STALLS = 5
 _MOST_FINDINGS = 5
 _STALLS_OF_THE_BOUND = 3  # of these, at least as many from the row that binds, if it has them
-_PLAIN = str.maketrans({"█": "#", "·": ".", "→": ">", "←": "<", "µ": "u", "×": "x", "│": "|",
+_PLAIN = str.maketrans({"█": "#", "·": ".", "−": "-", "—": "-", "→": ">", "←": "<", "µ": "u", "×": "x", "│": "|",
                         **dict.fromkeys("▏▎▍▌▋▊▉", ":")})
 
 
@@ -268,7 +268,7 @@ def _lines(run, width: int, launches: int) -> list:
 
 def _can_print_blocks(console) -> bool:
     try:
-        "█▏·→←µ×…".encode(console.encoding)
+        "█▏·→←µ×…−—".encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -282,12 +282,20 @@ def summary(run, console=None, launches: int = 1) -> None:
     launches  how many launches of this kernel the run stands for
     """
     from rich.console import Console
-    from rich.text import Text
 
     console = console or Console(highlight=False, soft_wrap=False)
     width = console.width if console.is_terminal else max(console.width, DEFAULT_WIDTH)
+    print_lines(_lines(run, width, launches), console)
+
+
+def print_lines(lines, console=None) -> None:
+    """Prints lines, strings or rich Texts, in signs that the console has."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = console or Console(highlight=False, soft_wrap=False)
     plain = not _can_print_blocks(console)
-    for line in _lines(run, width, launches):
+    for line in lines:
         line = line if isinstance(line, Text) else Text(line)
         if plain:
             line.plain = line.plain.translate(_PLAIN).encode("ascii", "replace").decode()

@@ -104,13 +104,15 @@ def synchronize(device=None) -> None:
         return
     options = launch.defaults
     instructions = session.instruction_count
-    timing = session.finish(options.schedule, options.spill)
+    program = session.take_program()
+    timing = program.finish(options.schedule, options.spill)
     described = [f"{_state.operators} operators"]
-    run = launch.Run("torch step", described, _state.machine, options, 1, timing, time.perf_counter() - _state.started)
+    run = launch.Run("torch step", described, _state.machine, options, 1, timing,
+                     time.perf_counter() - _state.started, program if launch.keep_programs else None)
     _state.started = time.perf_counter()
     _state.operators = 0
     _state.last_run = run
-    launch.runs.append(run)
+    launch.remember(run)
     for counters in _state.counters():
         counters.runs = [*counters.runs, run][-256:]
         counters.multiply_accumulates += timing.multiply_accumulates

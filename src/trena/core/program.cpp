@@ -125,56 +125,54 @@ void fill_sentinel(Storage& storage, DType dtype) {
   storage.written().mark_all();
 }
 
+// Does a tensor of these rows fit into its memory at all? `what` describes it.
+void check_capacity(const Machine& machine, const Buffer& buffer, const std::string& what) {
+  const bool psum = buffer.space == Space::kPsum;
+  const std::int64_t partition_limit =
+      psum ? machine.core.psum.partitions : machine.core.sbuf.partitions;
+  if (buffer.rows > partition_limit) {
+    throw Error(ErrorKind::kCapacity, "partition-limit",
+                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions",
+                                     name(buffer.space)),
+                 .here = fmt::format("{} asks for {} partitions", what, buffer.rows),
+                 .limit = fmt::format("{} partitions", partition_limit),
+                 .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
+  }
+  const std::int64_t offset = buffer.address ? buffer.address->offset_bytes : 0;
+  const std::int64_t limit =
+      psum ? machine.core.psum.partition_bytes() : machine.core.sbuf.usable_bytes();
+  if (offset < 0 || offset + buffer.row_bytes > limit) {
+    throw Error(
+        ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
+        {.rule = fmt::format("a tensor in {} stays inside its partitions", name(buffer.space)),
+         .here = fmt::format("{} needs {} bytes per partition from byte {}", what, buffer.row_bytes,
+                             offset),
+         .limit = fmt::format("{} usable bytes per partition on {}", limit, machine.chip.name),
+         .fix = "use a smaller tile"});
+  }
+  if (buffer.address) {
+    const int first = buffer.address->partition;
+    if (first < 0 || first + buffer.rows > partition_limit) {
+      throw Error(ErrorKind::kCapacity, "address-partition",
+                  {.rule = "a tensor with an address stays inside the memory",
+                   .here = fmt::format("partitions {} to {}", first, first + buffer.rows - 1),
+                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1)});
+    }
+    if (psum && offset % machine.core.psum.bank_bytes != 0) {
+      throw Error(ErrorKind::kIllegal, "psum-bank-start",
+                  {.rule = "a PSUM tensor starts at the start of a bank",
+                   .here = fmt::format("address offset {} bytes", offset),
+                   .limit = fmt::format("multiples of {} bytes", machine.core.psum.bank_bytes)});
+    }
+  }
+}
+
 }  // namespace
 
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)), options_(options) {
   for (int core = 0; core < core_count; ++core) {
     cores_.emplace_back().state = std::make_unique<CoreState>(machine_, core);
-  }
-}
-
-void Program::check_capacity(const BufferRequest& request, std::int64_t partitions,
-                             std::int64_t row_bytes) const {
-  const bool psum = request.space == Space::kPsum;
-  const std::int64_t partition_limit =
-      psum ? machine_.core.psum.partitions : machine_.core.sbuf.partitions;
-  if (partitions > partition_limit) {
-    throw Error(ErrorKind::kCapacity, "partition-limit",
-                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions",
-                                     name(request.space)),
-                 .here = fmt::format("shape [{}] asks for {} partitions",
-                                     fmt::join(request.shape, ", "), partitions),
-                 .limit = fmt::format("{} partitions", partition_limit),
-                 .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
-  }
-  const std::int64_t offset = request.address ? request.address->offset_bytes : 0;
-  const std::int64_t limit =
-      psum ? machine_.core.psum.partition_bytes() : machine_.core.sbuf.usable_bytes();
-  if (offset < 0 || offset + row_bytes > limit) {
-    throw Error(
-        ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
-        {.rule = fmt::format("a tensor in {} stays inside its partitions", name(request.space)),
-         .here = fmt::format("shape [{}] {} needs {} bytes per partition from byte {}",
-                             fmt::join(request.shape, ", "), trena::name(request.dtype), row_bytes,
-                             offset),
-         .limit = fmt::format("{} usable bytes per partition on {}", limit, machine_.chip.name),
-         .fix = "use a smaller tile"});
-  }
-  if (request.address) {
-    const int first = request.address->partition;
-    if (first < 0 || first + partitions > partition_limit) {
-      throw Error(ErrorKind::kCapacity, "address-partition",
-                  {.rule = "a tensor with an address stays inside the memory",
-                   .here = fmt::format("partitions {} to {}", first, first + partitions - 1),
-                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1)});
-    }
-    if (psum && offset % machine_.core.psum.bank_bytes != 0) {
-      throw Error(ErrorKind::kIllegal, "psum-bank-start",
-                  {.rule = "a PSUM tensor starts at the start of a bank",
-                   .here = fmt::format("address offset {} bytes", offset),
-                   .limit = fmt::format("multiples of {} bytes", machine_.core.psum.bank_bytes)});
-    }
   }
 }
 
@@ -246,7 +244,9 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
   buffer->pitch_bytes = size.row_bytes;
   buffer->address = request.address;
   if (request.space != Space::kHbm) {
-    check_capacity(request, size.rows, size.row_bytes);
+    check_capacity(
+        machine_, *buffer,
+        fmt::format("shape [{}] {}", fmt::join(request.shape, ", "), trena::name(request.dtype)));
     if (request.address) {
       buffer->pitch_bytes = request.space == Space::kPsum ? machine_.core.psum.partition_bytes()
                                                           : machine_.core.sbuf.partition_bytes();
@@ -360,6 +360,31 @@ void Program::go_on_after(int core, const Instruction& instruction, const Error&
       mark_written(*access.tensor);
     }
     access.tensor->unpin();
+  }
+}
+
+void Program::check_on(const Machine& machine) const {
+  check_core_count(machine, core_count());
+  SourceLine where;
+  try {
+    for (const BufferPtr& buffer : buffers_) {
+      if (buffer->on_chip()) {
+        where = buffer->where;
+        const std::string label = buffer->name.empty() ? "a tensor" : buffer->name;
+        check_capacity(machine, *buffer, label);
+      }
+    }
+    for (const CoreRecord& stream : cores_) {
+      for (const std::unique_ptr<Instruction>& instruction : stream.instructions) {
+        where = source_line(instruction->position);
+        instruction->check(machine);
+      }
+    }
+  } catch (Error& error) {
+    if (!error.has_where()) {
+      error.set_where(where);
+    }
+    throw;
   }
 }
 

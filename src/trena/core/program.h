@@ -72,6 +72,11 @@ class Program {
   void keep_order(int core, bool on);
   bool keeps_order(int core) const { return cores_[static_cast<std::size_t>(core)].blocks > 0; }
 
+  // Would another machine run this program? Throws what appending it there would have thrown, at the
+  // line of the instruction or tensor. For what-if: kernels may read limits of the machine while
+  // they are traced, and those readings stay as they were.
+  void check_on(const Machine& machine) const;
+
   // Where in the user's program the next tensors and instructions come from.
   std::uint32_t intern_file(std::string_view path);
   void set_position(Position position) { position_ = position; }
@@ -103,8 +108,6 @@ class Program {
 
   std::shared_ptr<Storage> allocate(std::int64_t size_bytes);
   void collect();
-  void check_capacity(const BufferRequest& request, std::int64_t partitions,
-                      std::int64_t row_bytes) const;
   std::shared_ptr<Storage>& array(int core, Space space);
   void go_on_after(int core, const Instruction& instruction, const Error& error);
 

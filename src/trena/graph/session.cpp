@@ -65,6 +65,12 @@ std::optional<Run> Session::finish(const RunOptions& options) {
   return run;
 }
 
+std::unique_ptr<Program> Session::take_program() {
+  std::unique_ptr<Program> program = instruction_count() == 0 ? nullptr : std::move(program_);
+  drop();
+  return program;
+}
+
 void Session::drop() {
   program_.reset();
   storages_.clear();

@@ -327,6 +327,21 @@ void assign(const toml::node& node, T& value, const Target& target, ValuePlace p
   }
 }
 
+// The short name asks for more memory, whatever the addresses: partitions move apart as far as they
+// must. The full key changes one figure and nothing else.
+void follow_short_name(Machine& machine, std::string_view name, std::string_view assignment) {
+  Sbuf& sbuf = machine.core.sbuf;
+  const double wanted = sbuf.partition_kib * 1024;
+  if (name != "core.sbuf_kib" || wanted <= static_cast<double>(sbuf.partition_stride_bytes)) {
+    return;
+  }
+  while (static_cast<double>(sbuf.partition_stride_bytes) < wanted) {
+    sbuf.partition_stride_bytes *= 2;
+  }
+  machine.sources["core.sbuf.partition_stride_bytes"] = {
+      Evidence::kGiven, fmt::format("follows from: {}", assignment)};
+}
+
 }  // namespace
 
 Machine load_machine(const std::string& path) { return load<Machine>(parse_file(path), path); }
@@ -357,6 +372,7 @@ void set_value(Machine& machine, std::string_view assignment) {
     changed.sources[std::string(target.field->key)] = {Evidence::kGiven,
                                                        fmt::format("set: {}", assignment)};
   }
+  follow_short_name(changed, assignment.substr(0, equals), assignment);
   changed.overrides.emplace_back(assignment);
   validate(changed, assignment);
   machine = std::move(changed);

@@ -47,7 +47,7 @@ class nc_version(_enum.IntEnum):
 
 def get_nc_version() -> nc_version:
     """The generation of the machine this kernel runs on."""
-    return nc_version(_launch.current_machine().generation)
+    return nc_version(_launch.read_figure("chip.generation"))
 
 
 def get_nc_sub_version() -> int:

@@ -466,7 +466,7 @@ class _TileSize(NKIObject):
     """Sizes of the machine the kernel runs on, as plain integers."""
 
     def _figure(self, key):
-        return _figures(_launch.current_machine())[key]
+        return _launch.read_figure(key)
 
     @property
     def pmax(self) -> int:
@@ -528,24 +528,6 @@ class _TileSize(NKIObject):
         return self.sbuf_fmax_bytes // 4
 
     total_available_sbuf_size = sbuf_fmax_bytes
-
-
-_figure_tables: dict = {}
-
-
-def _figures(machine) -> dict:
-    """The numbers of a machine by key; read once per machine."""
-    table = _figure_tables.get(id(machine))
-    if table is None or table[0] is not machine:
-        numbers = {}
-        for row in machine.describe():
-            try:
-                value = float(row[1])
-            except ValueError:
-                continue
-            numbers[row[0]] = int(value) if value == int(value) else value
-        table = _figure_tables[id(machine)] = (machine, numbers)
-    return table[1]
 
 
 tile_size = _TileSize()
