@@ -229,8 +229,8 @@ def answer(time_ns, **costs):
 
 
 def test_pareto_front_by_hand():
-    answers = [answer(10, a=1, b=1), answer(9, a=2, b=1), answer(9, a=3, b=1), answer(11, a=1, b=2), answer(8, a=3, b=2),
-               answer(None, a=0, b=0)]
+    answers = [answer(10, a=1, b=1), answer(9, a=2, b=1), answer(9, a=3, b=1), answer(11, a=1, b=2),
+               answer(8, a=3, b=2), answer(None, a=0, b=0)]
     both = parse_axes(["a=0,1,2,3", "b=0,1,2"])
     assert whatif.pareto(answers, both) == [True, True, False, False, True, False]
     assert whatif.pareto(answers, both[1:]) == [False, True, True, False, True, False]
@@ -281,7 +281,8 @@ def test_bad_words_end_before_the_script(script):
 def test_compare(script, tmp_path):
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     assert command("run", "-q", "--target", "trn2", "--json", first, script).returncode == 0
-    assert command("run", "-q", "--target", "trn2", "--set", "core.pe_ghz=1.4", "--json", second, script).returncode == 0
+    slow = ("--set", "core.pe_ghz=1.4")
+    assert command("run", "-q", "--target", "trn2", *slow, "--json", second, script).returncode == 0
     done = command("compare", first, second)
     assert done.returncode == 0, done.stderr
     assert "set core.pe_ghz=1.4" in done.stdout and "nc_matmul" in done.stdout and "product.py:13" in done.stdout
@@ -311,14 +312,13 @@ def test_compare_refuses_what_is_no_run(script, tmp_path):
 
 def test_sweep(script, tmp_path):
     file = tmp_path / "s.json"
-    done = command("sweep", "--target", "trn2", script, "core.pe_ghz=2,2.8", "core.sbuf_kib=17,224", "--json", file, "--",
-                   "own", "core.words=1")
+    done = command("sweep", "--target", "trn2", script, "core.pe_ghz=2,2.8", "core.sbuf_kib=17,224", "--json", file,
+                   "--", "own", "core.words=1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("traced own core.words=1") == 1
     points = json.loads(file.read_text())["sweeps"][0]["points"]
-    assert [p["changes"] for p in points] == [["core.pe_ghz=2", "core.sbuf_kib=17"], ["core.pe_ghz=2", "core.sbuf_kib=224"],
-                                              ["core.pe_ghz=2.8", "core.sbuf_kib=17"],
-                                              ["core.pe_ghz=2.8", "core.sbuf_kib=224"]]
+    assert [p["changes"] for p in points] == [[f"core.pe_ghz={ghz}", f"core.sbuf_kib={kib}"]
+                                              for ghz in (2, 2.8) for kib in (17, 224)]
     assert [p["pareto"] for p in points] == [False, True, False, True]
     assert points[0]["error"]["id"] == "sbuf-capacity" and points[3]["run"]["time_ns"] < points[1]["run"]["time_ns"]
 

@@ -126,7 +126,7 @@ def _causes(before: dict, after: dict) -> list[str]:
     causes += [f"set {change}" for change in changed] + [f"no longer {change}" for change in undone]
     if (not causes and "machine_hash" in before and "machine_hash" in after
             and before["machine_hash"] != after["machine_hash"]):
-        causes.append(f"figures of {after['machine']} differ (hash {before['machine_hash']} → {after['machine_hash']})")
+        causes.append(f"other figures of {after['machine']}: hash {before['machine_hash']} → {after['machine_hash']}")
     for key in ("cores", "schedule", "spill"):
         if before[key] != after[key]:
             causes.append(f"{key} {before[key]} → {after[key]}")

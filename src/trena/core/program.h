@@ -72,9 +72,9 @@ class Program {
   void keep_order(int core, bool on);
   bool keeps_order(int core) const { return cores_[static_cast<std::size_t>(core)].blocks > 0; }
 
-  // Would another machine run this program? Throws what appending it there would have thrown, at the
-  // line of the instruction or tensor. For what-if: kernels may read limits of the machine while
-  // they are traced, and those readings stay as they were.
+  // Would another machine run this program? Throws what appending it there would have thrown, at
+  // the line of the instruction or tensor. For what-if: kernels may read limits of the machine
+  // while they are traced, and those readings stay as they were.
   void check_on(const Machine& machine) const;
 
   // Where in the user's program the next tensors and instructions come from.

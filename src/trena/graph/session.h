@@ -42,7 +42,8 @@ class Session {
   // Ends the step: places and times its program and forgets it. Nothing when there was nothing to
   // do.
   std::optional<Run> finish(const RunOptions& options);
-  // Ends the step and hands its program over, to be timed as often as wanted; null when nothing ran.
+  // Ends the step and hands its program over, to be timed as often as wanted; null when nothing
+  // ran.
   std::unique_ptr<Program> take_program();
   // Ends the step without its time.
   void drop();
