@@ -133,6 +133,25 @@ def self_copy_right(x):
     return out
 
 
+def last_rows(x, rows):
+    """Two tiles take turns at one address; the second one may be smaller."""
+    for k in range(2):
+        tile = sbuf(64, 64, address=(0, 512))
+        count = 64 if k == 0 else rows
+        nisa.dma_copy(dst=tile[0:count, :], src=x[64 * k : 64 * k + count, 0:64])  # WITH
+        result = sbuf(64, 64)
+        nisa.tensor_copy(dst=result, src=tile)  # MISTAKE
+    return stored(result)
+
+
+def last_rows_wrong(x):
+    return last_rows(x, 63)
+
+
+def last_rows_right(x):
+    return last_rows(x, 64)
+
+
 X = numbers(128, 512)
 ONCE = numbers(128, 512)
 MISTAKES = [
@@ -140,6 +159,7 @@ MISTAKES = [
     Mistake("address-overlap", rotated_wrong, rotated_right, (X,)),
     Mistake("address-overlap", partitions_wrong, partitions_right, (X,)),
     Mistake("address-overlap", banks_wrong, banks_right, (X,)),
+    Mistake("address-stale", last_rows_wrong, last_rows_right, (X,)),
     Mistake("data-race", second_name_wrong, second_name_right, (X,)),
     Mistake("data-race", second_type_wrong, second_type_right, (X,)),
     Mistake("data-race", twice, twice, (ONCE, ONCE), (ONCE, np.zeros_like(ONCE))),

@@ -46,6 +46,14 @@ def rows_right(x):
     return rows(x, 0)
 
 
+def alike(x):
+    """Not a mistake: both cores do all of the work."""
+    out = hbm(*x.shape)
+    for k in range(4):
+        nisa.dma_copy(dst=out[32 * k : 32 * (k + 1), :], src=loaded(x[32 * k : 32 * (k + 1), :]))
+    return out
+
+
 def early_reuse(x, middle, again):
     """Core 0 fills `middle` for core 1 twice; the second time it must know that core 1 has read the first."""
     core, out = nl.program_id(0), hbm(2, *x.shape)
@@ -152,6 +160,7 @@ MISTAKES = [
     Mistake("core-race", exchange_without, exchange_with, (X, MIDDLE), cores=2, time_only=True),
     Mistake("core-race", exchange_other_tensor, exchange_with, (X, MIDDLE), cores=2),
     Mistake("core-race", rows_wrong, rows_right, (X,), cores=2),
+    Mistake("core-race", rows_wrong, alike, (X,), cores=2),
     Mistake("core-race", early_reuse_wrong, early_reuse_right, (X, MIDDLE), cores=2),
     Mistake("deadlock", lonely_wrong, lonely_right, (X,), cores=2),
     Mistake("deadlock", swap_pipes_wrong, swap_right, (X,), cores=2),

@@ -11,7 +11,8 @@ import trena
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mistakes")
 sys.path.insert(0, FOLDER)
-CATEGORIES = sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name != "table.py")
+CATEGORIES = sorted(name[:-3] for name in os.listdir(FOLDER)
+                    if name.endswith(".py") and name not in {"table.py", "mutation.py"})
 MISTAKES = [(category, mistake) for category in CATEGORIES
             for mistake in importlib.import_module(category).MISTAKES]
 NAMES = [f"{category}-{mistake.wrong.__name__}" + ("-time" if mistake.time_only else "")
@@ -63,3 +64,11 @@ def test_its_twin_is_clean(category, mistake):
 def test_there_are_forty_and_each_is_one_of_its_own():
     kernels = {(category, mistake.wrong.__name__) for category, mistake in MISTAKES}
     assert len(kernels) >= 40
+
+
+@pytest.mark.slow
+def test_most_mutants_that_change_a_byte_are_reported():
+    counts, silent = importlib.import_module("mutation").figures()
+    changed = sum(count[1] for count in counts.values())
+    assert changed >= 250 and set(counts) == {"drop a dependence", "shift an address", "shrink a tile", "skip a wait"}
+    assert len(silent) <= 0.05 * changed, silent

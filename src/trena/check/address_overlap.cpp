@@ -1,95 +1,26 @@
-// `address-overlap`: a tensor with a manual address is read after another tensor was written over
-// its bytes. The kernel's addresses let the two live at once; the device would read the other
-// tensor's values (nki.md §5.1-4).
+// Tensors that the kernel placed by `address=` read bytes that another one wrote (nki.md §5.1-4):
+//   `address-overlap`  written over them after their own: the addresses let the two live at once
+//   `address-stale`    left there from before, where the tensor was written only in part
+// A tensor that nobody wrote under its own name is a second name for another one's bytes:
+// races.cpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <unordered_map>
 
+#include "trena/check/coverage.h"
 #include "trena/check/rule.h"
-#include "trena/memory/region.h"
 
 namespace trena {
 namespace {
 
-// Who wrote the bytes of one quadrant of partitions last. Quadrants are how tiles share a range of
-// bytes (hw.md §1.5: start partitions are multiples of 32).
-class LastWriters {
- public:
-  struct Writer {
-    const Tensor* tensor;  // the operand of an instruction of the program
-    Position position;
-  };
-
-  void write(std::int64_t first, std::int64_t past, Writer writer) {
-    cut(first);
-    cut(past);
-    writers_.erase(writers_.lower_bound(first), writers_.lower_bound(past));
-    writers_.emplace(first, Entry{past, writer});
-  }
-
-  // A writer of some byte that `reader` reads in [first, past), through another tensor.
-  const Writer* foreign(std::int64_t first, std::int64_t past, const Tensor& reader) const {
-    auto entry = writers_.upper_bound(first);
-    if (entry != writers_.begin()) {
-      --entry;
-    }
-    for (; entry != writers_.end() && entry->first < past; ++entry) {
-      const Writer& writer = entry->second.writer;
-      if (entry->second.past > first && writer.tensor->buffer() != reader.buffer() &&
-          share_bytes(reader, *writer.tensor)) {
-        return &writer;
-      }
-    }
-    return nullptr;
-  }
-
- private:
-  struct Entry {
-    std::int64_t past;
-    Writer writer;
-  };
-
-  // Makes `at` a border between entries.
-  void cut(std::int64_t at) {
-    auto entry = writers_.lower_bound(at);
-    if (entry == writers_.begin()) {
-      return;
-    }
-    --entry;
-    if (entry->first < at && entry->second.past > at) {
-      writers_.emplace(at, entry->second);
-      entry->second.past = at;
-    }
-  }
-
-  std::map<std::int64_t, Entry> writers_;
+struct Write {
+  const Instruction* instruction;
+  const Buffer* buffer;
+  Region region;
+  std::int64_t number;  // in order of writing
 };
-
-class Memory {
- public:
-  explicit Memory(std::int64_t quadrant_partitions) : quadrant_partitions_(quadrant_partitions) {}
-
-  template <typename Fn>
-  void for_each_quadrant(const Tensor& tensor, Fn&& fn) {
-    const Buffer& buffer = *tensor.buffer();
-    const Region region = region_of(tensor);
-    const std::int64_t base = buffer.address->offset_bytes;
-    const std::int64_t first =
-        (buffer.address->partition + region.row_first) / quadrant_partitions_;
-    const std::int64_t last = (buffer.address->partition + region.row_last) / quadrant_partitions_;
-    for (std::int64_t quadrant = first; quadrant <= last; ++quadrant) {
-      fn(quadrants_[static_cast<std::size_t>(quadrant)], base + region.byte_first,
-         base + region.byte_last + 1);
-    }
-  }
-
- private:
-  std::int64_t quadrant_partitions_;
-  std::map<std::size_t, LastWriters> quadrants_;
-};
-
-bool writes(AccessKind kind) { return !reads_only(kind); }
 
 class AddressOverlap final : public Rule {
  public:
@@ -97,68 +28,91 @@ class AddressOverlap final : public Rule {
 
   void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
     if (core != core_) {
-      start(core);
+      core_ = core;
+      written_.clear();
+      arrays_.clear();
     }
     for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
-      // A tensor that never was written itself is a second name for another one's bytes: not a
-      // mistake.
-      if (!buffer->address || access.kind == AccessKind::kWrite ||
-          access.kind == AccessKind::kAccumulate || !written_.contains(buffer)) {
-        continue;
+      const bool reads = reads_only(access.kind) || access.kind == AccessKind::kUpdate;
+      if (buffer->address && reads && written_.contains(buffer)) {
+        read(instruction, *access.tensor);
       }
-      memories_.at(buffer->space)
-          .for_each_quadrant(*access.tensor, [&](LastWriters& writers, std::int64_t first,
-                                                 std::int64_t past) {
-            if (const LastWriters::Writer* foreign = writers.foreign(first, past, *access.tensor)) {
-              report(instruction, *access.tensor, *foreign);
-            }
-          });
     }
     for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
-      if (buffer->address && writes(access.kind)) {
-        written_.insert(buffer);
-        memories_.at(buffer->space)
-            .for_each_quadrant(*access.tensor,
-                               [&](LastWriters& writers, std::int64_t first, std::int64_t past) {
-                                 writers.write(first, past, {access.tensor, instruction.position});
-                               });
+      if (buffer->address && !reads_only(access.kind)) {
+        written_.emplace(buffer, next_);
+        write({&instruction, buffer, region_in_memory(*access.tensor), next_++});
       }
     }
   }
 
  private:
-  void start(int core) {
-    core_ = core;
-    written_.clear();
-    memories_.clear();
-    const std::int64_t quadrant = subject_.program.machine().core.sbuf.quadrant_partitions;
-    memories_.emplace(Space::kSbuf, Memory(quadrant));
-    memories_.emplace(Space::kPsum, Memory(quadrant));
+  void write(Write write) {
+    std::vector<Write>& writes = arrays_[write.buffer->space];
+    std::erase_if(writes, [&](const Write& old) {
+      return meet(write.region, old.region) && covers(write.region, old.region);
+    });
+    writes.push_back(std::move(write));
   }
 
-  void report(const Instruction& reader, const Tensor& tensor, const LastWriters::Writer& writer) {
+  // From the newest write back, as long as bytes are left that no newer one wrote.
+  void read(const Instruction& reader, const Tensor& tensor) {
+    const std::vector<Write>& writes = arrays_[tensor.space()];
+    const Region region = region_in_memory(tensor);
+    const Buffer* buffer = tensor.buffer().get();
+    Remainder left(region);
+    for (std::size_t i = writes.size(); i-- > 0 && !left.empty();) {
+      const Write& write = writes[i];
+      if (!meet(write.region, region)) {
+        continue;
+      }
+      if (write.buffer != buffer) {
+        if (left.meets(write.region)) {
+          report(reader, tensor, write, write.number < written_.at(buffer));
+          return;
+        }
+        continue;
+      }
+      left.remove(write.region);
+    }
+  }
+
+  void report(const Instruction& reader, const Tensor& tensor, const Write& write, bool stale) {
     const Address& address = *tensor.buffer()->address;
+    const std::string there = subject_.findings.place(write.instruction->position);
     Finding finding;
-    finding.severity = Severity::kError;
-    finding.id = "address-overlap";
     finding.core = core_;
-    finding.text = {
-        .rule = "tensors whose addresses overlap are not alive at once",
-        .here =
-            fmt::format("{} reads {} at partition {}, byte {}; {} was written over it at {}",
-                        reader.name(), tensor.describe(), address.partition, address.offset_bytes,
-                        quoted(*writer.tensor->buffer()), subject_.findings.place(writer.position)),
-        .device = "the reader gets the other tensor's values",
-        .fix = "give one of them another address, or finish reading before the other is written"};
-    subject_.findings.add(std::move(finding), reader.position, writer.position);
+    if (stale) {
+      finding.id = "address-stale";
+      finding.text = {
+          .rule = "a tensor is read where it was written itself",
+          .here = fmt::format("{} reads {} at partition {}, byte {}; a part of it still holds {}, "
+                              "written at {}",
+                              reader.name(), tensor.describe(), address.partition,
+                              address.offset_bytes, quoted(*write.buffer), there),
+          .device = "the reader gets the other tensor's values",
+          .fix = "write all of the tensor first, or read only the part that was written"};
+    } else {
+      finding.severity = Severity::kError;
+      finding.id = "address-overlap";
+      finding.text = {
+          .rule = "tensors whose addresses overlap are not alive at once",
+          .here = fmt::format("{} reads {} at partition {}, byte {}; {} was written over it at {}",
+                              reader.name(), tensor.describe(), address.partition,
+                              address.offset_bytes, quoted(*write.buffer), there),
+          .device = "the reader gets the other tensor's values",
+          .fix = "give one of them another address, or finish reading before the other is written"};
+    }
+    subject_.findings.add(std::move(finding), reader.position, write.instruction->position);
   }
 
   const Subject subject_;
   int core_ = -1;
-  std::map<Space, Memory> memories_;
-  std::unordered_set<const Buffer*> written_;
+  std::map<Space, std::vector<Write>> arrays_;
+  std::unordered_map<const Buffer*, std::int64_t> written_;  // number of the first write
+  std::int64_t next_ = 0;
 };
 
 }  // namespace

@@ -18,9 +18,78 @@ void for_each_run(const Region& region, int axis, std::int64_t offset, Fn& fn) {
   }
 }
 
+// Does the region fill its box of rows × bytes? Nearly all do.
+bool fills_box(const Region& region) {
+  std::int64_t bytes = region.run_bytes;
+  for (int axis = 0; axis < region.rank; ++axis) {
+    bytes *= region.dims[static_cast<std::size_t>(axis)].size;
+  }
+  const std::int64_t rows = region.row_last - region.row_first + 1;
+  return region.exact && bytes == rows * (region.byte_last - region.byte_first + 1);
+}
+
+// True is certain; false may only mean that some region is no box.
+bool boxes_hold(const std::vector<const Region*>& parts, const Region& region) {
+  if (!fills_box(region)) {
+    return false;
+  }
+  Remainder left(region);
+  for (const Region* part : parts) {
+    if (fills_box(*part)) {
+      left.remove(*part);
+    }
+  }
+  return left.empty();
+}
+
 }  // namespace
 
+Remainder::Box Remainder::box_around(const Region& region) {
+  return {region.row_first, region.row_last, region.byte_first, region.byte_last};
+}
+
+Remainder::Remainder(const Region& region) : region_(region), boxes_{box_around(region)} {}
+
+bool Remainder::meets(const Region& region) const {
+  const Box hole = box_around(region);
+  const bool box_met = std::any_of(boxes_.begin(), boxes_.end(), [&](const Box& box) {
+    return hole.row_last >= box.row_first && box.row_last >= hole.row_first &&
+           hole.byte_last >= box.byte_first && box.byte_last >= hole.byte_first;
+  });
+  return box_met && overlaps(region, region_);
+}
+
+void Remainder::remove(const Region& region) {
+  const Box hole = box_around(region);
+  std::vector<Box> rest;
+  for (Box box : boxes_) {
+    if (hole.row_last < box.row_first || box.row_last < hole.row_first ||
+        hole.byte_last < box.byte_first || box.byte_last < hole.byte_first) {
+      rest.push_back(box);
+      continue;
+    }
+    if (box.row_first < hole.row_first) {
+      rest.push_back({box.row_first, hole.row_first - 1, box.byte_first, box.byte_last});
+      box.row_first = hole.row_first;
+    }
+    if (box.row_last > hole.row_last) {
+      rest.push_back({hole.row_last + 1, box.row_last, box.byte_first, box.byte_last});
+      box.row_last = hole.row_last;
+    }
+    if (box.byte_first < hole.byte_first) {
+      rest.push_back({box.row_first, box.row_last, box.byte_first, hole.byte_first - 1});
+    }
+    if (box.byte_last > hole.byte_last) {
+      rest.push_back({box.row_first, box.row_last, hole.byte_last + 1, box.byte_last});
+    }
+  }
+  boxes_ = std::move(rest);
+}
+
 bool together_hold(const std::vector<const Region*>& parts, const Region& region) {
+  if (boxes_hold(parts, region)) {
+    return true;
+  }
   std::vector<bool> held(static_cast<std::size_t>(region.reach_bytes), false);
   for (const Region* part : parts) {
     auto mark = [&](std::int64_t first, std::int64_t length) {
@@ -41,14 +110,11 @@ bool together_hold(const std::vector<const Region*>& parts, const Region& region
   return all;
 }
 
+// Kernels write a large tensor in many parts and read it seldom: the parts are kept as they come.
 void Coverage::add(const Region& region) {
-  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
-    if (covers(*part, region)) {
-      return;
-    }
+  if (parts_.empty() || !covers(parts_.back(), region)) {
+    parts_.push_back(region);
   }
-  std::erase_if(parts_, [&](const Region& old) { return covers(region, old); });
-  parts_.push_back(region);
 }
 
 bool Coverage::meets(const Region& region) const {
@@ -56,17 +122,22 @@ bool Coverage::meets(const Region& region) const {
                      [&](const Region& part) { return meet(part, region); });
 }
 
-bool Coverage::holds(const Region& region) const {
+bool Coverage::holds(const Region& region) {
   std::vector<const Region*> touching;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    if (!meet(*part, region)) {
+      continue;
+    }
     if (covers(*part, region)) {
       return true;
     }
-    if (meet(*part, region)) {
-      touching.push_back(&*part);
-    }
+    touching.push_back(&*part);
   }
-  return !touching.empty() && together_hold(touching, region);
+  const bool held = !touching.empty() && together_hold(touching, region);
+  if (held) {
+    parts_.push_back(region);  // the next reader finds it at once
+  }
+  return held;
 }
 
 }  // namespace trena
