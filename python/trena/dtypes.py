@@ -39,7 +39,8 @@ class dtype(_core.DType):
             return True
         if isinstance(other, str):
             return other == self._name
-        return NotImplemented
+        counterpart = _counterpart(other)
+        return NotImplemented if counterpart is None else counterpart is self
 
     def __copy__(self):
         return self
@@ -49,6 +50,23 @@ class dtype(_core.DType):
 
     def __reduce__(self):
         return from_name, (self._name,)
+
+
+def _counterpart(other):
+    """The element type that a dtype of NumPy, ml_dtypes, PyTorch or JAX stands for; None for other objects.
+
+    Equal as NumPy's own dtypes are equal to such objects: without an equal hash.
+    """
+    if isinstance(other, dtype):
+        return other
+    is_scalar_type = isinstance(other, type) and issubclass(other, np.generic)
+    foreign = type(other).__module__.partition(".")[0] in ("torch", "jax") and type(other).__name__ != "Tensor"
+    if not (isinstance(other, np.dtype) or is_scalar_type or foreign):
+        return None
+    try:
+        return as_dtype(other)
+    except UsageError:
+        return None
 
 
 # NKI's name -> what NumPy stores it in. tfloat32 is kept in float32; an x4 element is one field with the bits of
