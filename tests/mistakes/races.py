@@ -1,5 +1,6 @@
 """Two cores on one tensor, and meetings that one of them misses."""
 
+import numpy as np
 from table import Mistake, hbm, loaded, numbers, sbuf
 
 from trena.nki import isa as nisa
@@ -51,6 +52,15 @@ def alike(x):
     out = hbm(*x.shape)
     for k in range(4):
         nisa.dma_copy(dst=out[32 * k : 32 * (k + 1), :], src=loaded(x[32 * k : 32 * (k + 1), :]))
+    return out
+
+
+def chosen_rows(x, rows):
+    """Not a mistake: the index vectors of the two cores name different rows."""
+    core, out, tile = nl.program_id(0), hbm(256, 16), loaded(x[0:4, :])
+    nisa.dma_copy(dst=out[128 * core : 128 * (core + 1), :], src=loaded(x))
+    target = out.ap(pattern=[[16, 4], [1, 16]], offset=core * 128 * 16, vector_offset=loaded(rows), indirect_dim=0)
+    nisa.dma_copy(dst=target, src=tile)
     return out
 
 
@@ -161,6 +171,7 @@ MISTAKES = [
     Mistake("core-race", exchange_other_tensor, exchange_with, (X, MIDDLE), cores=2),
     Mistake("core-race", rows_wrong, rows_right, (X,), cores=2),
     Mistake("core-race", rows_wrong, alike, (X,), cores=2),
+    Mistake("core-race", rows_wrong, chosen_rows, (X,), (X, np.array([[3], [1], [0], [2]], np.uint32)), cores=2),
     Mistake("core-race", early_reuse_wrong, early_reuse_right, (X, MIDDLE), cores=2),
     Mistake("deadlock", lonely_wrong, lonely_right, (X,), cores=2),
     Mistake("deadlock", swap_pipes_wrong, swap_right, (X,), cores=2),

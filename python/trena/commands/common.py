@@ -22,7 +22,7 @@ def machine_options() -> argparse.ArgumentParser:
     group.add_argument("--lnc", type=int, choices=(1, 2), help="physical cores per logical core")
     group.add_argument("--time-only", action="store_true", help="no values, only time")
     group.add_argument("--values", choices=("program-order", "hardware-order"), default="program-order",
-                       help="order in which sums are taken")
+                       help="in which order instructions compute; hardware-order is not modelled")
     group.add_argument("--schedule", choices=("list", "program"), default="list",
                        help="who orders the queues: a compiler moving independent work up, or the script as written")
     group.add_argument("--spill", choices=("auto", "error"), default="auto", help="when SBUF is full")
@@ -50,6 +50,10 @@ def is_assignment(word: str) -> bool:
 def options_from(arguments):
     from trena.launch import Options
 
+    if arguments.values == "hardware-order":
+        raise errors.NotModelled("not modelled: values in the order of the clock", id="not-modelled",
+                                 here="--values=hardware-order",
+                                 fix="leave it out: trena check names the lines whose order the device need not keep")
     return Options(target=arguments.target, machine=arguments.machine, set=tuple(arguments.set), lnc=arguments.lnc,
                    time_only=arguments.time_only, schedule=arguments.schedule, spill=arguments.spill,
                    values=arguments.values, unwritten=arguments.unwritten)

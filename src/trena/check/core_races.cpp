@@ -58,13 +58,17 @@ class CoreRaces final : public Rule {
       if (access.tensor->on_chip()) {
         continue;
       }
+      const Region region = region_of(*access.tensor);
+      if (!region.exact) {  // an index chooses: which rows the cores share is not known here
+        continue;
+      }
       Order& order = subject_.orders[static_cast<std::size_t>(core)];
       const Phase phase{order.last_meeting_before(instruction),
                         order.first_meeting_after(instruction)};
       Shared& shared = shared_[access.tensor->buffer().get()];
       shared.written = shared.written || !reads_only(access.kind);
       shared.cores[static_cast<std::size_t>(core)][phase].touches.push_back(
-          {&instruction, !reads_only(access.kind), region_of(*access.tensor)});
+          {&instruction, !reads_only(access.kind), region});
     }
   }
 
