@@ -59,7 +59,7 @@ class CoreRaces final : public Rule {
         continue;
       }
       const Region region = region_of(*access.tensor);
-      if (!region.exact) {  // an index chooses: which rows the cores share is not known here
+      if (!region.exact || chosen_by_index(access, accesses)) {
         continue;
       }
       Order& order = subject_.orders[static_cast<std::size_t>(core)];
@@ -82,6 +82,13 @@ class CoreRaces final : public Rule {
   }
 
  private:
+  // Gathers and scatters list all rows that they may choose, and their index as a third operand:
+  // which rows the cores share is not known here.
+  static bool chosen_by_index(const Access& access, const AccessList& accesses) {
+    return access.kind != AccessKind::kRead && access.kind != AccessKind::kWrite &&
+           accesses.size() > 2;
+  }
+
   // One core's phase is over before the other's begins when a meeting lies between.
   static bool apart(const Phase& a, const Phase& b) {
     return a.second <= b.first || b.second <= a.first;
