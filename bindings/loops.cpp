@@ -105,6 +105,46 @@ void add_edge(const InstructionHandle& consumer, const InstructionHandle& produc
   instructions[consumer.index]->depends_on.push_back(producer.index);
 }
 
+// The recorded instruction that the kernel called `label`.
+std::uint32_t named(const std::string& label) {
+  const Tracer& tracer = current_tracer();
+  const auto& instructions = tracer.program->instructions(tracer.core);
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < instructions.size(); ++i) {
+    if (instructions[i]->label != label) {
+      continue;
+    }
+    if (found) {
+      throw Error(ErrorKind::kUsage, "schedule-name",
+                  {.rule = "a schedule names each instruction once",
+                   .here = "two instructions are called " + label,
+                   .fix = "pass different name= to them"});
+    }
+    found = i;
+  }
+  if (!found) {
+    throw Error(ErrorKind::kUsage, "schedule-name",
+                {.rule = "a schedule names instructions by the name= of their calls",
+                 .here = "no instruction is called " + label});
+  }
+  return *found;
+}
+
+// Edges of kernel.with_schedule([(later, earlier), ...]), once the kernel is recorded.
+void order_by_name(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  const Tracer& tracer = current_tracer();
+  const auto& instructions = tracer.program->instructions(tracer.core);
+  for (const auto& [later, earlier] : pairs) {
+    const std::uint32_t consumer = named(later);
+    const std::uint32_t producer = named(earlier);
+    if (producer >= consumer) {
+      throw_not_modelled("a schedule that turns program order around: " + later + " after " +
+                         earlier + ", which the kernel calls later");
+    }
+    instructions[consumer]->depends_on.push_back(producer);
+  }
+}
+
 }  // namespace
 
 std::uint32_t current_iteration() {
@@ -131,6 +171,7 @@ void bind_loops(nb::module_& module) {
   module.def("begin_iteration", begin_iteration);
   module.def("leave_iteration", leave_iteration);
   module.def("branch", branch, "first"_a);
+  module.def("order_by_name", order_by_name, "pairs"_a);
   module.def("keep_order", [](bool on) {
     const Tracer& tracer = current_tracer();
     tracer.program->keep_order(tracer.core, on);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 
-from trena import errors
+from trena import _core, errors
 from trena import launch as _launch
 
 
@@ -15,6 +15,8 @@ class Kernel:
     Keeps the name, signature and source of the function (`func`, `__wrapped__`). Called inside another
     kernel it is a plain call (nki.md §6.2).
     """
+
+    schedule: tuple[tuple[str, str], ...] = ()  # of with_schedule(): (later, earlier)
 
     def __init__(self, func, grid=(), platform_target: str | None = None):
         self.func = func
@@ -34,10 +36,21 @@ class Kernel:
 
     def prepared(self):
         """What a launch calls on every core, and the grid of cores."""
-        return self.func, self.grid
+        if not self.schedule:
+            return self.func, self.grid
+
+        @functools.wraps(self.func)
+        def scheduled(*args, **kwargs):
+            value = self.func(*args, **kwargs)
+            _core.order_by_name(list(self.schedule))
+            return value
+
+        return scheduled, self.grid
 
     def __getitem__(self, grid):
-        return type(self)(self.func, grid, self.platform_target)
+        twin = type(self)(self.func, grid, self.platform_target)
+        twin.schedule = self.schedule
+        return twin
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -45,11 +58,16 @@ class Kernel:
     def __repr__(self):
         return f"<nki kernel {self.__name__}{list(self.grid) if self.grid else ''}>"
 
-    def with_schedule(self, schedule):
-        raise errors.NotModelled(
-            "kernel.with_schedule is not modelled", id="not-modelled", here="with_schedule([...])",
-            fix="use nl.no_reorder and depends_on, or --schedule",
-        )
+    def with_schedule(self, schedule) -> Kernel:
+        """The same kernel with more order: pairs (later, earlier) or (later, [earlier, …]) of the instructions' name=.
+
+        An edge must agree with the order in which the kernel calls the two; the reverse is not modelled.
+        """
+        pairs = [(later, one) for later, earlier in schedule
+                 for one in ([earlier] if isinstance(earlier, str) else earlier)]
+        twin = type(self)(self.func, self.grid, self.platform_target)
+        twin.schedule = (*self.schedule, *pairs)
+        return twin
 
 
 def _checked_grid(grid) -> tuple[int, ...]:
