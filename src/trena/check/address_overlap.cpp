@@ -5,7 +5,6 @@
 // races.cpp.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -50,33 +49,26 @@ class AddressOverlap final : public Rule {
 
  private:
   void write(Write write) {
-    std::vector<Write>& writes = arrays_[write.buffer->space];
-    std::erase_if(writes, [&](const Write& old) {
-      return meet(write.region, old.region) && covers(write.region, old.region);
-    });
-    writes.push_back(std::move(write));
+    Boxed<Write>& writes = arrays_[write.buffer->space];
+    const Region region = write.region;
+    writes.erase(region, [&](const Write& old) { return covers(region, old.region); });
+    writes.add(region, std::move(write));
   }
 
   // From the newest write back, as long as bytes are left that no newer one wrote.
   void read(const Instruction& reader, const Tensor& tensor) {
-    const std::vector<Write>& writes = arrays_[tensor.space()];
     const Region region = region_in_memory(tensor);
     const Buffer* buffer = tensor.buffer().get();
     Remainder left(region);
-    for (std::size_t i = writes.size(); i-- > 0 && !left.empty();) {
-      const Write& write = writes[i];
-      if (!meet(write.region, region)) {
-        continue;
+    arrays_[tensor.space()].search(region, [&](const Write& write) {
+      if (write.buffer == buffer) {
+        left.remove(write.region);
+      } else if (left.meets(write.region)) {
+        report(reader, tensor, write, write.number < written_.at(buffer));
+        return false;
       }
-      if (write.buffer != buffer) {
-        if (left.meets(write.region)) {
-          report(reader, tensor, write, write.number < written_.at(buffer));
-          return;
-        }
-        continue;
-      }
-      left.remove(write.region);
-    }
+      return !left.empty();
+    });
   }
 
   void report(const Instruction& reader, const Tensor& tensor, const Write& write, bool stale) {
@@ -110,7 +102,7 @@ class AddressOverlap final : public Rule {
 
   const Subject subject_;
   int core_ = -1;
-  std::map<Space, std::vector<Write>> arrays_;
+  std::map<Space, Boxed<Write>> arrays_;
   std::unordered_map<const Buffer*, std::int64_t> written_;  // number of the first write
   std::int64_t next_ = 0;
 };

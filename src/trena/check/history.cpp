@@ -22,17 +22,4 @@ bool meet(const Region& a, const Region& b) {
   return !apart && overlaps(a, b);
 }
 
-void History::forget(std::size_t first) {
-  if (first >= touches_.size()) {
-    return;
-  }
-  std::size_t to = first;
-  for (std::size_t from = first; from < touches_.size(); ++from) {
-    if (touches_[from].instruction != nullptr) {
-      touches_[to++] = touches_[from];
-    }
-  }
-  touches_.resize(to);
-}
-
 }  // namespace trena

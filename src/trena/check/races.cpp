@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "trena/check/history.h"
 #include "trena/check/rule.h"
@@ -102,10 +103,8 @@ class Races final : public Rule {
   }
 
   void visit(History& history, const History::Touch& now) {
-    history.visit(now, [&](const History::Touch& earlier) {
-      const bool reuse = now.writes && now.buffer->address.has_value();
-      if (earlier.buffer == now.buffer || earlier.instruction == now.instruction || reuse ||
-          written_itself(now)) {
+    const auto judge = [&](const History::Touch& earlier) {
+      if (earlier.buffer == now.buffer || earlier.instruction == now.instruction) {
         return;
       }
       const Position here = now.instruction->position;
@@ -117,15 +116,18 @@ class Races final : public Rule {
         finding.core = core_;
         subject_.findings.add(std::move(finding), here, there);
       }
-    });
-    if (now.writes && now.buffer->address) {
-      written_.insert_or_assign(now.buffer, true);
+    };
+    if (!now.buffer->address) {
+      history.visit(now, judge);
+      return;
     }
-  }
-
-  // Then the reader finds its own bytes lost: `address-overlap` says so.
-  bool written_itself(const History::Touch& now) const {
-    return now.buffer->address.has_value() && written_.contains(now.buffer);
+    // A tensor that was written itself finds its own bytes lost: `address-overlap` says so.
+    if (now.writes) {
+      written_.insert(now.buffer);
+    } else if (written_.contains(now.buffer)) {
+      return;
+    }
+    history.visit_writes(now, judge);
   }
 
   const Subject subject_;
@@ -134,7 +136,7 @@ class Races final : public Rule {
   int core_ = -1;
   std::array<History, 2> arrays_;
   std::unordered_map<std::size_t, History> callers_;
-  std::unordered_map<const Buffer*, bool> written_;
+  std::unordered_set<const Buffer*> written_;
 };
 
 }  // namespace
