@@ -64,7 +64,11 @@ class AddressOverlap final : public Rule {
       if (write.buffer == buffer) {
         left.remove(write.region);
       } else if (left.meets(write.region)) {
-        report(reader, tensor, write, write.number < written_.at(buffer));
+        // Whoever wants unwritten bytes to read as the vendor's sentinel moves tiles used in part.
+        const bool stale = write.number < written_.at(buffer);
+        if (!stale || subject_.program.options().unwritten == UnwrittenPolicy::kRefuse) {
+          report(reader, tensor, write, stale);
+        }
         return false;
       }
       return !left.empty();
