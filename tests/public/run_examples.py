@@ -255,7 +255,8 @@ _LIBRARY = {
     "attention, context": "core/attention/test_attention_cte.py",
     "attention, token": "core/attention/test_attention_tkg.py",
     "attention, backward": "core/attention/test_attention_bwd.py",
-    "mlp": "core/mlp/test_mlp_tkg.py",
+    "mlp, MX projections on trn3": "core/mlp/test_mlp_proj_mxfp4.py",
+    "mlp, token": "core/mlp/test_mlp_tkg.py",
     "mlp: output projection": "core/output_projection/test_output_proj_tkg.py",
     "moe, token": "core/moe/moe_tkg/test_moe_tkg.py",
     "moe, context": "core/moe/moe_cte/test_moe_cte.py",
@@ -281,7 +282,8 @@ def library(table, checkout: str, arguments) -> None:
         if arguments.only not in f"{what} {file}":
             continue
         words = [sys.executable, "-m", "pytest", "-p", "nkilib_plugin", "--test-mode", "simulation", "-m", "fast", "-q",
-                 "--platform-target", arguments.target, "--trena-each", str(arguments.each),
+                 "--platform-target", "trn3" if "trn3" in what else arguments.target,
+                 "--trena-each", str(arguments.each),
                  os.path.join("test", "integration", "nkilib", file)]
         started = time.perf_counter()
         try:
@@ -291,12 +293,22 @@ def library(table, checkout: str, arguments) -> None:
         except subprocess.TimeoutExpired:
             table.row(f"{what}: {file}", BAD, f"not done in {arguments.patience} s")
             continue
+        broken = _broken_module(checkout, output)
+        if broken:
+            table.row(f"{what}: {file}", SKIPPED, f"broken as published: {broken} is not Python")
+            continue
         counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", output)}
         failed, passed = counts.get("failed", 0) + counts.get("error", 0), counts.get("passed", 0)
         text = ", ".join(f"{number} {word}" for word, number in counts.items()) or output.strip().splitlines()[-1]
-        why = "; ".join(sorted(set(re.findall(r"^(?:E   |ERROR )(?!\s)(\S.{0,90})", output, re.MULTILINE)))[:3])
+        why = "\n".join(dict.fromkeys(re.findall(r"^E +(\S.{0,140})", output, re.MULTILINE)))
         outcome = BAD if failed else GOOD if passed else SKIPPED
         table.row(f"{what}: {file}", outcome, f"{text}, {time.perf_counter() - started:.0f} s", why)
+
+
+def _broken_module(checkout: str, output: str) -> str | None:
+    """The library's own file that is not Python, if that is why a test file could not be read."""
+    found = re.search(r'File "([^"]+\.py)", line (\d+)\n(?:.*\n){1,3}?(?:E +)?(?:Indentation|Syntax)Error', output)
+    return f"{os.path.relpath(found.group(1), checkout)}:{found.group(2)}" if found else None
 
 
 # ---- The command -------------------------------------------------------------------------------------
