@@ -135,6 +135,7 @@ void lower(Session& session, std::string_view op, Fn&& fn) {
   try {
     Lowering lowering(program, op);
     fn(lowering);
+    program.settle();
   } catch (Error& error) {
     if (!error.has_where()) {
       error.set_where(program.source_line(program.position()));

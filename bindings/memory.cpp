@@ -1,4 +1,6 @@
 // Tensor: the view algebra of src/trena/memory/views.h under the names of the public NkiTensor.
+#include <nanobind/ndarray.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -311,10 +313,28 @@ nb::list get_pattern(const Tensor& self) {
   return result;
 }
 
-// (bytes of the elements in row-major order, shape, dtype): trena.arrays makes the NumPy array.
-nb::tuple to_numpy(const Tensor& self) {
+// The bytes of a tensor that is its whole buffer, not copied; they live as long as the result.
+nb::object shared_bytes(const Tensor& self) {
+  auto* owner = new std::shared_ptr<Storage>(self.buffer()->storage);
+  nb::capsule capsule(owner, [](void* pointer) noexcept {
+    delete static_cast<std::shared_ptr<Storage>*>(pointer);
+  });
+  (*owner)->settle();
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+      self.data(), {static_cast<std::size_t>(self.size_bytes())}, capsule));
+}
+
+// (bytes of the elements in row-major order, shape, dtype): trena.launch makes the NumPy array. A
+// result that nobody else can name need not be copied.
+nb::tuple to_numpy(const Tensor& self, bool share) {
   if (self.indirection() != nullptr && self.indirection()->escape) {
     throw Error(ErrorKind::kBounds, "out-of-bounds", *self.indirection()->escape);
+  }
+  const bool whole = self.buffer()->has_data() && self.buffer()->role != BufferRole::kInput &&
+                     self.buffer()->origin_bytes == 0 &&
+                     self.size_bytes() == self.buffer()->size_bytes() && views::is_contiguous(self);
+  if (share && whole) {
+    return nb::make_tuple(shared_bytes(self), shape(self), dtype_object(self.dtype()));
   }
   nb::object bytes =
       nb::steal(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(self.size_bytes())));
@@ -444,7 +464,7 @@ void bind_memory(nb::module_& module) {
           "other"_a)
       .def("__repr__", &Tensor::describe);
 
-  module.def("to_numpy", to_numpy, "tensor"_a);
+  module.def("to_numpy", to_numpy, "tensor"_a, "share"_a = false);
   module.def("from_numpy", from_numpy, "tensor"_a, "data"_a);
   module.def("tensor_from_bytes", tensor_from_bytes, "data"_a, "dtype"_a, "shape"_a,
              "space"_a = "hbm", "pitch_bytes"_a = 0, "origin_bytes"_a = 0);

@@ -78,7 +78,7 @@ RunOptions run_options(std::string_view schedule, std::string_view spill) {
   return options;
 }
 
-Run finish(const Program& program, std::string_view schedule, std::string_view spill, bool checks) {
+Run finish(Program& program, std::string_view schedule, std::string_view spill, bool checks) {
   const RunOptions options = run_options(schedule, spill);
   const std::vector<Stream> streams = place_program(program, program.machine(), options.spill);
   std::vector<Finding> findings;
@@ -89,6 +89,7 @@ Run finish(const Program& program, std::string_view schedule, std::string_view s
     }
   }
   Run run = time_program(program, program.machine(), streams, options);
+  program.settle();  // the clock does not wait for the values
   run.findings = std::move(findings);
   return run;
 }

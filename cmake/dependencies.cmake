@@ -53,7 +53,7 @@ endif()
 
 target_include_directories(trena_dependencies SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR}
                            ${PROTOZERO_INCLUDE_DIR})
-target_link_libraries(trena_dependencies INTERFACE fmt::fmt TBB::tbb hwy::hwy)
+target_link_libraries(trena_dependencies INTERFACE fmt::fmt TBB::tbb TBB::tbbmalloc hwy::hwy)
 
 function(trena_find_googletest)
   find_package(GTest QUIET)

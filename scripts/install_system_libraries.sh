@@ -2,7 +2,7 @@
 # Installs the libraries Trena builds against, where they are missing (Debian, Ubuntu; root or sudo).
 # On other systems CMake looks for them and fetches what it does not find.
 set -eu
-packages="g++ make git python3-venv python3-dev libhwy-dev libtbb-dev libfmt-dev libtomlplusplus-dev libprotozero-dev libgtest-dev"
+packages="g++ make git python3-venv python3-dev libhwy-dev libtbb-dev libtbbmalloc2 libfmt-dev libtomlplusplus-dev libprotozero-dev libgtest-dev"
 command -v dpkg-query >/dev/null 2>&1 || exit 0
 missing=""
 for package in $packages; do

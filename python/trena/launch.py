@@ -284,6 +284,7 @@ class ArgumentBinder:
         self.originals: list[tuple] = []  # (tensor, the caller's array)
         self.copies: list[tuple[np.ndarray, np.ndarray]] = []  # (caller's strided array, our packed copy)
         self.described: list[str] = []
+        self.results: list = []  # tensors that became arrays of the caller
 
     def wrap(self, value, name: str):
         """`value` with every array in it replaced by a tensor; other values pass unchanged."""
@@ -352,7 +353,8 @@ class ArgumentBinder:
         for argument, original in self.originals:
             if tensor.same_buffer(argument) and tensor.shape == argument.shape and tensor.offset == 0:
                 return original  # the kernel returned its argument: so do we
-        array = to_array(tensor)
+        array = to_array(tensor, share=not any(tensor.same_buffer(other) for other in self.results))
+        self.results.append(tensor)
         if self.framework == "torch":
             result = _to_torch(array, tensor.dtype)
             return result.to("neuron") if self.on_neuron else result
@@ -363,9 +365,9 @@ class ArgumentBinder:
         return array
 
 
-def to_array(tensor) -> np.ndarray:
-    """The values of a tensor, copied, in the NumPy type that stores its dtype."""
-    data, shape, dtype = _core.to_numpy(tensor)
+def to_array(tensor, share: bool = False) -> np.ndarray:
+    """The values of a tensor in the NumPy type that stores its dtype; copied, unless it may share its own bytes."""
+    data, shape, dtype = _core.to_numpy(tensor, share)
     return np.frombuffer(data, dtype=dtypes.as_dtype(dtype).dtype).reshape(tuple(shape))
 
 

@@ -37,6 +37,7 @@ class Bench {
 // In element order of a dense tensor.
 template <typename T>
 std::vector<T> values_of(const Tensor& tensor) {
+  tensor.buffer()->storage->settle();
   std::vector<T> values(static_cast<std::size_t>(tensor.element_count()));
   std::memcpy(values.data(), tensor.data(), values.size() * sizeof(T));
   return values;

@@ -124,6 +124,7 @@ class Bench {
 
 // All values, row after row; integers keep every bit.
 inline std::vector<double> values_of(const Tensor& tensor) {
+  tensor.buffer()->storage->settle();
   std::vector<double> result;
   const std::size_t width = size_bytes(tensor.dtype());
   std::vector<std::byte> bits(static_cast<std::size_t>(tensor.free_bytes()));

@@ -48,7 +48,7 @@ class Accumulation final : public Rule {
       const Region region = region_in_memory(*access.tensor);
       if (access.kind == AccessKind::kAccumulate) {
         add(parts, instruction, *access.tensor, region);
-      } else if (reads_only(access.kind)) {
+      } else if (only_reads(access.kind)) {
         for (Part& part : parts) {
           part.reader =
               part.reader == nullptr && meet(part.region, region) ? &instruction : part.reader;

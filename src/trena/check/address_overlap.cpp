@@ -33,14 +33,14 @@ class AddressOverlap final : public Rule {
     }
     for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
-      const bool reads = reads_only(access.kind) || access.kind == AccessKind::kUpdate;
+      const bool reads = only_reads(access.kind) || access.kind == AccessKind::kUpdate;
       if (buffer->address && reads && written_.contains(buffer)) {
         read(instruction, *access.tensor);
       }
     }
     for (const Access& access : accesses) {
       const Buffer* buffer = access.tensor->buffer().get();
-      if (buffer->address && !reads_only(access.kind)) {
+      if (buffer->address && !only_reads(access.kind)) {
         written_.emplace(buffer, next_);
         write({&instruction, buffer, region_in_memory(*access.tensor), next_++});
       }

@@ -66,9 +66,9 @@ class CoreRaces final : public Rule {
       const Phase phase{order.last_meeting_before(instruction),
                         order.first_meeting_after(instruction)};
       Shared& shared = shared_[access.tensor->buffer().get()];
-      shared.written = shared.written || !reads_only(access.kind);
+      shared.written = shared.written || !only_reads(access.kind);
       shared.cores[static_cast<std::size_t>(core)][phase].touches.push_back(
-          {&instruction, !reads_only(access.kind), region});
+          {&instruction, !only_reads(access.kind), region});
     }
   }
 

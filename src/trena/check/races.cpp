@@ -50,9 +50,9 @@ class Races final : public Rule {
       if (buffer.address) {
         History& array = arrays_[buffer.space == Space::kPsum ? 1 : 0];
         visit(array,
-              {&instruction, &buffer, !reads_only(access.kind), region_in_memory(*access.tensor)});
+              {&instruction, &buffer, !only_reads(access.kind), region_in_memory(*access.tensor)});
       } else if (const auto group = groups_.find(&buffer); group != groups_.end()) {
-        visit(callers_[group->second.number], {&instruction, &buffer, !reads_only(access.kind),
+        visit(callers_[group->second.number], {&instruction, &buffer, !only_reads(access.kind),
                                                in_group(*access.tensor, group->second)});
       }
     }

@@ -35,8 +35,4 @@ RulePtr make_accumulation(const Subject& subject);
 RulePtr make_unwritten(const Subject& subject);
 RulePtr make_self_overlap(const Subject& subject);
 
-inline bool reads_only(AccessKind kind) {
-  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
-}
-
 }  // namespace trena

@@ -30,11 +30,11 @@ class SelfOverlap final : public Rule {
       return;
     }
     for (const Access& target : accesses) {
-      if (target.kind != AccessKind::kWrite && target.kind != AccessKind::kWriteSome) {
+      if (only_reads(target.kind)) {
         continue;
       }
       for (const Access& source : accesses) {
-        if (reads_only(source.kind) && source.tensor->buffer() == target.tensor->buffer()) {
+        if (only_reads(source.kind) && source.tensor->buffer() == target.tensor->buffer()) {
           compare(core, instruction, *target.tensor, *source.tensor);
         }
       }

@@ -23,7 +23,7 @@ class Unwritten final : public Rule {
       }
     }
     for (const Access& access : accesses) {
-      if (!reads_only(access.kind) && watched(*access.tensor)) {
+      if (!only_reads(access.kind) && watched(*access.tensor)) {
         coverage(core, *access.tensor).add(region_in_memory(*access.tensor));
       }
     }

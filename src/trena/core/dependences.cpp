@@ -8,10 +8,6 @@ namespace {
 // Rows of an HBM tensor per bucket: the tallest tile (hw.md §1.4: 128 partitions).
 constexpr std::int64_t kRowsPerBlock = kPartitions;
 
-bool reads_only(AccessKind kind) {
-  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
-}
-
 }  // namespace
 
 Dependences::History& Dependences::history(Key key) {
@@ -81,7 +77,7 @@ void Dependences::remember(std::int32_t& list, const Visit& access) {
 // Waits for what overlaps `access`, and forgets what everybody who waits for `access` waits for
 // anyway.
 void Dependences::settle(std::int32_t& list, const Visit& access) {
-  const bool reads = reads_only(access.kind);
+  const bool reads = only_reads(access.kind);
   for (std::int32_t* link = &list; *link != kNone;) {
     const std::int32_t place = *link;
     Pending& pending = pending_[static_cast<std::size_t>(place)];
@@ -108,7 +104,7 @@ void Dependences::settle(std::int32_t& list, const Visit& access) {
 
 void Dependences::visit_bucket(Bucket& bucket, const Visit& access) {
   settle(bucket.writers, access);
-  if (reads_only(access.kind)) {
+  if (only_reads(access.kind)) {
     remember(bucket.readers, access);
     return;
   }

@@ -2,11 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
 #include "trena/isa/core_state.h"
+#include "trena/isa/dma/transfer.h"
 #include "trena/memory/rows.h"
 
 namespace trena {
 namespace {
+
+// Instructions that may be under way: enough to find independent ones behind a chain of products.
+constexpr std::size_t kWindow = 512;
+// Telling the workers costs as much as a small instruction: they hear of several at once, or of one
+// that touches this many bytes.
+constexpr std::size_t kBatch = 16;
+constexpr std::int64_t kLargeBytes = 16384;
 
 [[noreturn]] void throw_unwritten(const Instruction& instruction, const Tensor& tensor) {
   const WrittenBits& written = tensor.buffer()->storage->written();
@@ -30,20 +42,271 @@ namespace {
        .fix = "write the tensor first (dma_copy, memset), or read only the part that was written"});
 }
 
-}  // namespace
-
-void execute(const Instruction& instruction, const AccessList& accesses, CoreState& core) {
+void require_written_operands(const Instruction& instruction, const AccessList& accesses) {
   for (const Access& access : accesses) {
     const bool reads = access.kind == AccessKind::kRead || access.kind == AccessKind::kUpdate;
     if (reads && !is_written(*access.tensor)) {
       throw_unwritten(instruction, *access.tensor);
     }
   }
-  instruction.execute(core);
+}
+
+// Where the instruction reads or writes depends on bytes that may still be under way.
+bool has_unsettled_address(const AccessList& accesses) {
+  return std::any_of(accesses.begin(), accesses.end(), [](const Access& access) {
+    const Indirection* indirection = access.tensor->indirection().get();
+    return indirection != nullptr && indirection->kind != Indirection::Kind::kScalar;
+  });
+}
+
+void mark_results(const AccessList& accesses) {
+  const Tensor* carried = nullptr;
   for (const Access& access : accesses) {
-    if (access.kind == AccessKind::kWrite || access.kind == AccessKind::kAccumulate) {
+    if (access.kind == AccessKind::kReadCarry) {
+      carried = access.tensor;
+    } else if (access.kind == AccessKind::kWriteCarry) {
+      carry_written(*access.tensor, *carried);
+    } else if (access.kind == AccessKind::kWrite || access.kind == AccessKind::kAccumulate) {
       mark_written(*access.tensor);
     }
+  }
+}
+
+}  // namespace
+
+struct Executor::Job {
+  const Instruction* instruction = nullptr;
+  CoreState* core = nullptr;
+  std::vector<Access> accesses;
+  std::vector<Ticket> before;  // what it must not overtake
+  int waits_for = 0;           // how many of them are not computed yet
+  std::vector<Ticket> followers;
+  std::atomic<bool> computed{false};
+
+  void unpin() const {
+    for (const Access& access : accesses) {
+      access.tensor->unpin();
+    }
+  }
+};
+
+Executor::Executor(int core_count, Locate locate)
+    : locate_(std::move(locate)), jobs_(kWindow), hidden_(static_cast<std::size_t>(core_count)) {}
+
+Executor::~Executor() {
+  try {
+    settle();
+  } catch (...) {
+    // Whoever wanted the values would have settled before.
+  }
+}
+
+Executor::Job& Executor::job(Ticket ticket) { return jobs_[ticket % kWindow]; }
+const Executor::Job& Executor::job(Ticket ticket) const { return jobs_[ticket % kWindow]; }
+
+bool Executor::is_computed(Ticket ticket) const {
+  return ticket <= retired_ || job(ticket).computed.load(std::memory_order_acquire);
+}
+
+bool Executor::runs_behind(const Instruction& instruction, const AccessList& accesses) const {
+  if (in_step_ || thread_count() == 1 || instruction.judges_values() ||
+      instruction.rendezvous() >= 0 || accesses.has_state(HiddenState::kRegisters)) {
+    return false;
+  }
+  // Written-bits belong to the caller's thread: what marks them while it computes stays there.
+  return std::all_of(accesses.begin(), accesses.end(), [](const Access& access) {
+    switch (access.kind) {
+      case AccessKind::kReadCarry:
+        return is_written(*access.tensor);
+      case AccessKind::kWriteSome:
+        return access.tensor->buffer()->storage->written().all();
+      default:
+        return true;
+    }
+  });
+}
+
+void Executor::execute(const Instruction& instruction, const AccessList& accesses,
+                       CoreState& core) {
+  const bool in_step = has_unsettled_address(accesses);
+  if (in_step) {
+    settle();
+  }
+  require_written_operands(instruction, accesses);
+  if (!in_step && runs_behind(instruction, accesses)) {
+    enter(instruction, accesses, core);
+    mark_results(accesses);
+    return;
+  }
+  settle();
+  instruction.execute(core);
+  mark_results(accesses);
+  for (const Access& access : accesses) {
+    access.tensor->unpin();
+  }
+}
+
+// ---- The caller's thread -----------------------------------------------------------------------
+
+void Executor::enter(const Instruction& instruction, const AccessList& accesses, CoreState& core) {
+  if (entered_ - retired_ == kWindow) {
+    settle();
+  }
+  const Ticket ticket = ++entered_;
+  Job& entry = job(ticket);
+  entry.instruction = &instruction;
+  entry.core = &core;
+  entry.accesses.assign(accesses.begin(), accesses.end());
+  entry.before.clear();
+  entry.computed.store(false, std::memory_order_relaxed);
+  std::int64_t bytes = 0;
+  for (const Access& access : accesses) {
+    bytes += access.tensor->size_bytes();
+    follow(entry, ticket, access.tensor->buffer()->storage->uses(), only_reads(access.kind));
+  }
+  for (int state = 0; state < kHiddenStates; ++state) {
+    if (accesses.has_state(static_cast<HiddenState>(state))) {
+      follow(entry, ticket,
+             hidden_[static_cast<std::size_t>(core.core_index())][static_cast<std::size_t>(state)],
+             false);
+    }
+  }
+  if (bytes >= kLargeBytes || entered_ - published_ >= kBatch) {
+    publish();
+  }
+}
+
+void Executor::follow(Job& entry, Ticket ticket, Storage::Uses& uses, bool only_reads) {
+  const auto after = [&](Ticket earlier) {
+    if (earlier != ticket && !is_computed(earlier)) {
+      entry.before.push_back(earlier);
+    }
+  };
+  after(uses.writer);
+  if (only_reads) {
+    constexpr std::size_t kManyReaders = 64;
+    if (uses.readers.size() >= kManyReaders) {
+      std::erase_if(uses.readers, [&](Ticket reader) { return is_computed(reader); });
+    }
+    uses.readers.push_back(ticket);
+    return;
+  }
+  for (const Ticket reader : uses.readers) {
+    after(reader);
+  }
+  uses.readers.clear();
+  uses.writer = ticket;
+}
+
+void Executor::publish() {
+  bool call = false;
+  {
+    const std::lock_guard lock(mutex_);
+    while (published_ < entered_) {
+      const Ticket ticket = ++published_;
+      Job& entry = job(ticket);
+      entry.waits_for = 0;
+      for (const Ticket earlier : entry.before) {
+        if (!is_computed(earlier)) {
+          job(earlier).followers.push_back(ticket);
+          ++entry.waits_for;
+        }
+      }
+      if (entry.waits_for == 0) {
+        ready_.push(ticket);
+      }
+    }
+    call = !ready_.empty() && workers_ + 1 < thread_count();
+    workers_ += call ? 1 : 0;
+  }
+  if (call) {
+    tasks_.start([this] { work(); });
+  }
+  retire();
+}
+
+// Gives up the bytes of what is computed, in program order.
+void Executor::retire() {
+  while (retired_ < published_ && job(retired_ + 1).computed.load(std::memory_order_acquire)) {
+    job(++retired_).unpin();
+  }
+}
+
+void Executor::settle() {
+  if (retired_ == entered_) {
+    return;
+  }
+  publish();
+  while (retired_ < entered_) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++workers_;
+    }
+    work();
+    tasks_.wait();
+    retire();
+  }
+  if (failure_ == nullptr) {
+    return;
+  }
+  const Position position = job(std::exchange(failed_, 0)).instruction->position;
+  try {
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  } catch (Error& error) {
+    if (!error.has_where()) {
+      error.set_where(locate_(position));
+    }
+    throw;
+  }
+}
+
+// ---- The workers -------------------------------------------------------------------------------
+
+// Computes what is ready, the earliest first, until nothing is.
+void Executor::work() {
+  const FlushDenormals flush;
+  std::unique_lock lock(mutex_);
+  while (!ready_.empty()) {
+    const Ticket ticket = ready_.top();
+    ready_.pop();
+    ++computing_;
+    const int busy = computing_ + static_cast<int>(ready_.size());
+    const bool call = !ready_.empty() && workers_ < thread_count();
+    workers_ += call ? 1 : 0;
+    lock.unlock();
+    if (call) {
+      tasks_.start([this] { work(); });
+    }
+    Job& mine = job(ticket);
+    std::exception_ptr failure;
+    try {
+      compute(mine, busy < thread_count());
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    --computing_;
+    if (failure != nullptr && (failed_ == 0 || ticket < failed_)) {
+      failed_ = ticket;
+      failure_ = failure;
+    }
+    for (const Ticket follower : mine.followers) {
+      if (--job(follower).waits_for == 0) {
+        ready_.push(follower);
+      }
+    }
+    mine.followers.clear();
+    mine.computed.store(true, std::memory_order_release);
+  }
+  --workers_;
+}
+
+void Executor::compute(const Job& job, bool others_idle) {
+  if (others_idle) {
+    job.instruction->execute(*job.core);
+  } else {
+    const SerialScope serial;
+    job.instruction->execute(*job.core);
   }
 }
 

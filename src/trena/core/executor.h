@@ -1,13 +1,75 @@
-// The value pass: one instruction at a time, in program order (design.md §4).
+// The value pass (design.md §4): computes instructions as if in program order. Several threads run
+// behind the front end; an instruction waits for the earlier ones that touch its bytes, so that
+// nobody can see a difference: not the bytes, not the order of errors, not a host that looks (it
+// settles first).
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <queue>
+#include <vector>
+
 #include "trena/isa/instruction.h"
+#include "trena/memory/buffer.h"
+#include "trena/number/threads.h"
 
 namespace trena {
 
 class CoreState;
 
-// Refuses reads of unwritten bytes (unwritten-read), runs the instruction, marks what it wrote.
-void execute(const Instruction& instruction, const AccessList& accesses, CoreState& core);
+class Executor final : public Producer {
+ public:
+  using Locate = std::function<SourceLine(Position)>;
+
+  // `locate` is called on the thread that settles.
+  Executor(int core_count, Locate locate);
+  ~Executor() override;
+
+  // Refuses reads of unwritten bytes (unwritten-read), marks what the instruction writes, and
+  // computes it: now, or behind the caller. The instruction must outlive the next settle(); until
+  // it is computed its tensors keep their bytes, then they are unpinned.
+  void execute(const Instruction& instruction, const AccessList& accesses, CoreState& core);
+
+  void settle() override;
+
+  // From now on nothing runs behind the caller: two tensors may be the same bytes of the host.
+  void stay_in_step() { in_step_ = true; }
+
+ private:
+  using Ticket = std::uint64_t;  // of one instruction, ascending in program order from 1
+  struct Job;
+
+  bool runs_behind(const Instruction& instruction, const AccessList& accesses) const;
+  void enter(const Instruction& instruction, const AccessList& accesses, CoreState& core);
+  void follow(Job& entry, Ticket ticket, Storage::Uses& uses, bool only_reads);
+  void publish();
+  void retire();
+  void work();
+  static void compute(const Job& job, bool others_idle);
+  bool is_computed(Ticket ticket) const;
+  Job& job(Ticket ticket);
+  const Job& job(Ticket ticket) const;
+
+  const Locate locate_;
+  bool in_step_ = false;
+
+  // Of the caller's thread. Jobs (retired_, entered_] wait in a ring; those up to published_ are
+  // known to the workers.
+  std::vector<Job> jobs_;
+  Ticket entered_ = 0, published_ = 0, retired_ = 0;
+  std::vector<std::array<Storage::Uses, kHiddenStates>> hidden_;  // by core
+
+  std::mutex mutex_;  // guards the following, and Job::waits_for, followers
+  std::priority_queue<Ticket, std::vector<Ticket>, std::greater<>> ready_;
+  int workers_ = 0;
+  int computing_ = 0;
+  Ticket failed_ = 0;  // the first in program order
+  std::exception_ptr failure_;
+
+  BackgroundTasks tasks_;
+};
 
 }  // namespace trena

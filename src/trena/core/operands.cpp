@@ -26,18 +26,13 @@ std::uint64_t key(Position position) {
          static_cast<std::uint32_t>(position.line);
 }
 
-bool is_result(AccessKind kind) {
-  return kind == AccessKind::kWrite || kind == AccessKind::kWriteSome ||
-         kind == AccessKind::kUpdate || kind == AccessKind::kAccumulate;
-}
-
 std::string describe(const Instruction& instruction, AccessList& accesses) {
   accesses.clear();
   instruction.access(accesses);
   std::string results;
   std::string sources;
   for (const Access& access : accesses) {
-    std::string& side = is_result(access.kind) ? results : sources;
+    std::string& side = only_reads(access.kind) ? sources : results;
     side += (side.empty() ? "" : ", ") + access.tensor->describe();
   }
   return sources.empty() ? results : results + " <- " + sources;

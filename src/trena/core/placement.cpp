@@ -15,10 +15,6 @@ namespace {
 constexpr std::int32_t kNotOnChip = -1;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
-bool reads_only(AccessKind kind) {
-  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
-}
-
 // A tensor that Placement puts somewhere: its uses by index of the recorded program.
 struct Tile {
   BufferPtr buffer;
@@ -174,7 +170,7 @@ void Placer::note_writes_of_all_cores() {
       scratch_.clear();
       instruction->access(scratch_);
       for (const Access& access : scratch_) {
-        if (!access.tensor->on_chip() && !reads_only(access.kind)) {
+        if (!access.tensor->on_chip() && !only_reads(access.kind)) {
           written_[access.tensor->buffer()->id] = true;
         }
       }
@@ -191,7 +187,7 @@ void Placer::read_program() {
     recorded.instruction->access(scratch_);
     for (const Access& access : scratch_) {
       const BufferPtr& buffer = access.tensor->buffer();
-      if (!reads_only(access.kind)) {
+      if (!only_reads(access.kind)) {
         written_[buffer->id] = true;
       }
       if (buffer->on_chip()) {
@@ -392,7 +388,7 @@ void Placer::after(std::size_t index) {
       continue;
     }
     Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
-    if (!reads_only(use.kind)) {
+    if (!only_reads(use.kind)) {
       tile.clean = false;
       tile.spilled = false;
       tile.has_contents = true;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "trena/core/executor.h"
 #include "trena/isa/indirect.h"
 #include "trena/memory/rows.h"
 
@@ -170,9 +169,21 @@ void check_capacity(const Machine& machine, const Buffer& buffer, const std::str
 }  // namespace
 
 Program::Program(Machine machine, int core_count, ProgramOptions options)
-    : machine_(std::move(machine)), options_(options) {
+    : machine_(std::move(machine)),
+      options_(options),
+      executor_(std::make_shared<Executor>(
+          core_count, [this](Position position) { return source_line(position); })) {
   for (int core = 0; core < core_count; ++core) {
     cores_.emplace_back().state = std::make_unique<CoreState>(machine_, core);
+  }
+}
+
+// Tensors may outlive the program, and with them the executor: it must not look back.
+Program::~Program() {
+  try {
+    settle();
+  } catch (...) {
+    // Whoever wanted the values would have settled before.
   }
 }
 
@@ -185,6 +196,7 @@ std::shared_ptr<Storage>& Program::array(int core, Space space) {
             ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
             : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
     storage = Storage::allocate(static_cast<std::size_t>(bytes));
+    storage->set_producer(executor_);
     if (options_.unwritten == UnwrittenPolicy::kSentinel) {
       fill_sentinel(*storage, DType::kFloat32);
     }
@@ -205,7 +217,9 @@ std::shared_ptr<Storage> Program::allocate(std::int64_t size_bytes) {
   }
   std::vector<std::shared_ptr<Storage>>& spare = spare_[static_cast<std::size_t>(size_bytes)];
   if (spare.empty()) {
-    return Storage::allocate(static_cast<std::size_t>(size_bytes));
+    auto fresh = Storage::allocate(static_cast<std::size_t>(size_bytes));
+    fresh->set_producer(executor_);
+    return fresh;
   }
   std::shared_ptr<Storage> storage = std::move(spare.back());
   spare.pop_back();
@@ -288,9 +302,22 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
   if (options_.values) {
     buffer->storage =
         Storage::alias(data, static_cast<std::size_t>(buffer->size_bytes()), std::move(owner));
+    buffer->storage->set_producer(executor_);
+    find_aliases(*buffer->storage);
+    external_.push_back(buffer->storage);
   }
   buffers_.push_back(buffer);
   return Tensor(std::move(buffer), dtype, shape);
+}
+
+// One array of the caller may be two arguments: what writes one then changes the other.
+void Program::find_aliases(const Storage& storage) {
+  for (const std::shared_ptr<Storage>& other : external_) {
+    if (storage.data() < other->data() + other->size_bytes() &&
+        other->data() < storage.data() + storage.size_bytes()) {
+      executor_->stay_in_step();
+    }
+  }
 }
 
 void Program::append(int core, std::unique_ptr<Instruction> instruction) {
@@ -303,10 +330,9 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     instruction->access(scratch_);
     check_indirection(machine_, *instruction, scratch_);
     const bool skipped = is_skipped(*instruction, scratch_);
-    if (options_.values) {
-      if (!skipped) {
-        execute(*instruction, scratch_, *stream.state);
-      }
+    if (options_.values && !skipped) {
+      executor_->execute(*instruction, scratch_, *stream.state);
+    } else if (options_.values) {
       for (const Access& access : scratch_) {
         access.tensor->unpin();
       }
@@ -354,9 +380,9 @@ void Program::go_on_after(int core, const Instruction& instruction, const Error&
   scratch_.clear();
   instruction.access(scratch_);
   for (const Access& access : scratch_) {
-    const bool reads = access.kind == AccessKind::kRead || access.kind == AccessKind::kReadCarry;
     const bool direct = access.tensor->indirection() == nullptr;
-    if (options_.values && !reads && direct && access.tensor->buffer()->has_data()) {
+    if (options_.values && !only_reads(access.kind) && direct &&
+        access.tensor->buffer()->has_data()) {
       mark_written(*access.tensor);
     }
     access.tensor->unpin();

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trena/core/executor.h"
 #include "trena/core/finding.h"
 #include "trena/isa/core_state.h"
 #include "trena/isa/instruction.h"
@@ -46,6 +47,7 @@ void check_core_count(const Machine& machine, int core_count);
 class Program {
  public:
   Program(Machine machine, int core_count, ProgramOptions options = {});
+  ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -77,6 +79,9 @@ class Program {
   // while they are traced, and those readings stay as they were.
   void check_on(const Machine& machine) const;
 
+  // Values may be computed behind the caller: after this they are there.
+  void settle() { executor_->settle(); }
+
   // Where in the user's program the next tensors and instructions come from.
   std::uint32_t intern_file(std::string_view path);
   void set_position(Position position) { position_ = position; }
@@ -93,7 +98,10 @@ class Program {
   // Noted while going on, in order.
   const std::vector<Finding>& findings() const { return findings_; }
   const std::vector<BufferPtr>& buffers() const { return buffers_; }
-  CoreState& state(int core) { return *cores_[static_cast<std::size_t>(core)].state; }
+  CoreState& state(int core) {
+    settle();
+    return *cores_[static_cast<std::size_t>(core)].state;
+  }
 
  private:
   struct CoreRecord {
@@ -108,13 +116,16 @@ class Program {
 
   std::shared_ptr<Storage> allocate(std::int64_t size_bytes);
   void collect();
+  void find_aliases(const Storage& storage);
   std::shared_ptr<Storage>& array(int core, Space space);
   void go_on_after(int core, const Instruction& instruction, const Error& error);
 
   Machine machine_;
   ProgramOptions options_;
+  std::shared_ptr<Executor> executor_;
   std::vector<CoreRecord> cores_;
   std::vector<BufferPtr> buffers_;
+  std::vector<std::shared_ptr<Storage>> external_;
   std::vector<BufferPtr> resident_;  // those whose bytes collect() may find out of reach
   std::unordered_map<std::size_t, std::vector<std::shared_ptr<Storage>>> spare_;  // by size
   std::int64_t bytes_since_collect_ = 0;

@@ -30,6 +30,7 @@ AllReduce::Bytes pack(const Tensor& tensor) {
   auto bytes =
       std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(tensor.size_bytes()));
   const auto width = static_cast<std::int64_t>(size_bytes(tensor.dtype()));
+  tensor.buffer()->storage->settle();
   transfer({tensor.dtype(), bytes->data(), {{tensor.element_count(), width}}}, layout_of(tensor));
   return bytes;
 }

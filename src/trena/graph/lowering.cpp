@@ -33,6 +33,7 @@ void require_int32_range(const Tensor& low, const Tensor& high) {
   std::vector<std::size_t> offsets;
   for_each_run(low, [&](std::size_t offset, std::size_t) { offsets.push_back(offset); });
   std::size_t i = 0;
+  low.buffer()->storage->settle();
   const std::byte* bytes = low.buffer()->storage->data();
   for_each_run(high, [&](std::size_t offset, std::size_t) {
     std::memcpy(&low_word, bytes + offsets[i++], sizeof(low_word));
@@ -54,8 +55,11 @@ void require_int32_range(const Tensor& low, const Tensor& high) {
 Lowering::Lowering(Program& program, std::string_view op) : program_(program), op_(op) {}
 
 Lowering::~Lowering() {
-  kept_.clear();
-  release_tiles();
+  try {
+    program_.settle();
+  } catch (...) {
+    // Whoever wants to know settles first.
+  }
 }
 
 NestLimits Lowering::limits() const {
@@ -78,8 +82,7 @@ Tensor Lowering::make_tile(Space space, DType dtype, std::span<const std::int64_
   request.dtype = dtype;
   request.shape = shape;
   request.name = op_;
-  tiles_.push_back(program_.make_tensor(0, request));
-  return tiles_.back();
+  return program_.make_tensor(0, request);
 }
 
 Tensor Lowering::sbuf(DType dtype, std::span<const std::int64_t> shape) {
@@ -92,21 +95,6 @@ Tensor Lowering::sbuf(DType dtype, std::initializer_list<std::int64_t> shape) {
 
 Tensor Lowering::psum(DType dtype, std::initializer_list<std::int64_t> shape) {
   return make_tile(Space::kPsum, dtype, std::span(shape.begin(), shape.size()));
-}
-
-void Lowering::keep(const Tensor& tile) { kept_.push_back(tile); }
-
-void Lowering::release_tiles() {
-  for (const Tensor& tile : tiles_) {
-    const bool keeps = std::any_of(kept_.begin(), kept_.end(), [&](const Tensor& kept) {
-      return kept.buffer() == tile.buffer();
-    });
-    if (!keeps) {
-      tile.buffer()->storage.reset();
-      tile.buffer()->matmul_written.reset();
-    }
-  }
-  tiles_ = kept_;
 }
 
 template <typename T, typename... Arguments>

@@ -22,6 +22,8 @@ class Lowering {
  public:
   // `op` ("aten.addmm") becomes the label of every instruction.
   Lowering(Program& program, std::string_view op);
+  // The values are there afterwards: PyTorch may read or free its tensors as soon as an operator
+  // returns.
   ~Lowering();
   Lowering(const Lowering&) = delete;
   Lowering& operator=(const Lowering&) = delete;
@@ -31,12 +33,10 @@ class Lowering {
   // Columns of one product: its float32 result fills one bank of PSUM.
   std::int64_t product_columns() const;
 
+  // A tile's bytes are used again once nothing names it.
   Tensor sbuf(DType dtype, std::span<const std::int64_t> shape);
   Tensor sbuf(DType dtype, std::initializer_list<std::int64_t> shape);
   Tensor psum(DType dtype, std::initializer_list<std::int64_t> shape);
-  void release_tiles();
-  // Spares a tile from release_tiles(): it lives as long as the operator.
-  void keep(const Tensor& tile);
 
   // Instructions, as in nki.isa.
   void dma_copy(const Tensor& dst, const Tensor& src);
@@ -86,8 +86,6 @@ class Lowering {
 
   Program& program_;
   std::string op_;
-  std::vector<Tensor> tiles_;
-  std::vector<Tensor> kept_;
 };
 
 // Columns [first, first + count) and partitions [0, partitions) of a 2-D tile.

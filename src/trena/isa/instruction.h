@@ -25,11 +25,15 @@ enum class AccessKind : std::uint8_t {
   kRead,
   kReadCarry,  // a copy that carries "unwritten" along instead of raising (nki.md §6.4)
   kWrite,
-  kWriteSome,   // writes some of these bytes and marks them itself: scatters, skipped rows,
-                // kReadCarry
+  kWriteCarry,  // becomes written where what is read with kReadCarry was
+  kWriteSome,   // writes some of these bytes and marks them itself: scatters, skipped rows
   kUpdate,      // reads and writes the same bytes: predicated copies, read-modify-write
   kAccumulate,  // a matmul into PSUM: adds where a matmul wrote before, overwrites elsewhere
 };
+
+constexpr bool only_reads(AccessKind kind) {
+  return kind == AccessKind::kRead || kind == AccessKind::kReadCarry;
+}
 
 // What instructions remember in the core between calls, besides tensors: it keeps them in program
 // order even when a compiler would move independent work up.
@@ -108,8 +112,14 @@ class Instruction {
   // What it touches. The listed tensors live as long as the instruction.
   virtual void access(AccessList& list) const = 0;
 
-  // What it computes. Runs after check(), in program order, with all operands written.
+  // What it computes, on any thread: bytes and state that access() names, nothing else. Runs after
+  // check(), in an order that none of its operands can tell from program order, with all of them
+  // written.
   virtual void execute(CoreState& core) const = 0;
+
+  // May execute() refuse what it finds in the bytes (an index outside, say)? Then it runs before
+  // the front end goes on, so that the error appears at its line.
+  virtual bool judges_values() const { return false; }
 
   // What it costs on an otherwise idle machine.
   virtual Cost cost(const Machine& machine) const = 0;

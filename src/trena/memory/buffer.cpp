@@ -1,8 +1,9 @@
 #include "trena/memory/buffer.h"
 
+#include <oneapi/tbb/scalable_allocator.h>
+
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <new>
 
 namespace trena {
@@ -120,11 +121,13 @@ Storage::Storage(std::byte* data, std::size_t size_bytes, std::shared_ptr<void> 
 std::shared_ptr<Storage> Storage::allocate(std::size_t size_bytes) {
   const std::size_t rounded =
       std::max(kAlignment, (size_bytes + kAlignment - 1) / kAlignment * kAlignment);
-  void* memory = std::aligned_alloc(kAlignment, rounded);
+  // Tiles come and go by the thousand: an allocator that keeps their pages, where the system's
+  // returns the large ones each time and clears them anew.
+  void* memory = scalable_aligned_malloc(rounded, kAlignment);
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
-  std::shared_ptr<void> owner(memory, [](void* pointer) { std::free(pointer); });
+  std::shared_ptr<void> owner(memory, scalable_aligned_free);
   return std::shared_ptr<Storage>(
       new Storage(static_cast<std::byte*>(memory), size_bytes, std::move(owner), false));
 }

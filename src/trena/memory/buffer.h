@@ -41,6 +41,15 @@ class WrittenBits {
   std::vector<std::uint64_t> bits_;  // empty while all or none are written
 };
 
+// Who computes bytes behind the front end (core/executor). Host code that looks at them settles
+// them first.
+class Producer {
+ public:
+  virtual ~Producer() = default;
+  // Returns when everything asked for is computed; throws what went wrong on the way.
+  virtual void settle() = 0;
+};
+
 class Storage {
  public:
   // Uninitialised, 64-byte aligned. Nothing is written.
@@ -55,12 +64,30 @@ class Storage {
   WrittenBits& written() { return written_; }
   const WrittenBits& written() const { return written_; }
 
+  // The host is about to look at these bytes, or to change them.
+  void settle() const {
+    if (producer_ != nullptr) {
+      producer_->settle();
+    }
+  }
+  void set_producer(std::shared_ptr<Producer> producer) { producer_ = std::move(producer); }
+
+  // The producer's own notes: tickets of the last work that writes these bytes, and of what reads
+  // them since.
+  struct Uses {
+    std::uint64_t writer = 0;  // 0: none
+    std::vector<std::uint64_t> readers;
+  };
+  Uses& uses() { return uses_; }
+
  private:
   Storage(std::byte* data, std::size_t size_bytes, std::shared_ptr<void> owner, bool written);
   std::byte* data_;
   std::size_t size_bytes_;
   std::shared_ptr<void> owner_;
   WrittenBits written_;
+  std::shared_ptr<Producer> producer_;
+  Uses uses_;
 };
 
 // Where on the chip: first partition, and byte offset inside each partition.

@@ -173,6 +173,7 @@ void for_each_packed(const Tensor& tensor, Fn&& fn) {
 }  // namespace
 
 void read_bits(const Tensor& tensor, std::byte* out) {
+  tensor.buffer()->storage->settle();
   for_each_packed(tensor, [&](const Tensor& view, std::int64_t first) {
     const std::byte* data = view.buffer()->storage->data();
     std::byte* next = out + first;
@@ -184,6 +185,7 @@ void read_bits(const Tensor& tensor, std::byte* out) {
 }
 
 void write_bits(const Tensor& tensor, const std::byte* bits) {
+  tensor.buffer()->storage->settle();
   for_each_packed(tensor, [&](const Tensor& view, std::int64_t first) {
     std::byte* data = view.buffer()->storage->data();
     const std::byte* next = bits + first;

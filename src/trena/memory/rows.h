@@ -25,7 +25,8 @@ void read_row_bits(const Tensor& tensor, std::int64_t partition, std::byte* out)
 void write_row_bits(const Tensor& tensor, std::int64_t partition, const std::byte* bits);
 
 // The bits of the whole tensor, packed in row-major order: size_bytes() bytes. Rows of a
-// vector-indirect view come through its index. `not-modelled` in a program without values.
+// vector-indirect view come through its index. For the host: settles first. `not-modelled` in a
+// program without values.
 void read_bits(const Tensor& tensor, std::byte* out);
 void write_bits(const Tensor& tensor, const std::byte* bits);
 

@@ -1088,6 +1088,7 @@ std::int64_t scalar_value(const Tensor& tensor, std::string_view role) {
                 {.rule = "every byte that is read must have been written before",
                  .here = fmt::format("{}={} was never written", role, tensor.describe())});
   }
+  tensor.buffer()->storage->settle();
   return integer_at(tensor, tensor.data());
 }
 

@@ -5,12 +5,14 @@
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -22,6 +24,8 @@
 
 namespace trena {
 namespace {
+
+thread_local bool serial = false;
 
 // Work below this runs on the calling thread: waking another costs several microseconds.
 constexpr std::size_t kParallelCostMin = 50'000;
@@ -95,6 +99,24 @@ FlushDenormals::~FlushDenormals() {
   }
 }
 
+SerialScope::SerialScope() : before_(std::exchange(serial, true)) {}
+SerialScope::~SerialScope() { serial = before_; }
+
+struct BackgroundTasks::Group {
+  oneapi::tbb::task_group tasks;
+};
+
+BackgroundTasks::BackgroundTasks() : group_(std::make_unique<Group>()) {}
+BackgroundTasks::~BackgroundTasks() = default;
+
+void BackgroundTasks::start(std::function<void()> task) {
+  arena().execute([&] { group_->tasks.run(std::move(task)); });
+}
+
+void BackgroundTasks::wait() {
+  arena().execute([&] { group_->tasks.wait(); });
+}
+
 namespace detail {
 namespace {
 
@@ -116,14 +138,15 @@ void parallel_ranges(std::size_t count, std::size_t cost_hint, RangeFunction fun
     return;
   }
   const auto threads = static_cast<std::size_t>(thread_count());
-  if (threads == 1 || count == 1 || cost_hint < kParallelCostMin) {
+  if (threads == 1 || count == 1 || serial || cost_hint < kParallelCostMin) {
     const FlushDenormals flush;
     function(context, 0, count);
     return;
   }
   const std::size_t grain = std::max<std::size_t>(1, count / (threads * kRangesPerThread));
   ends_before(context);
-  arena().execute([&] {
+  // Isolated: a thread that waits for the last range must not begin work that takes longer.
+  const auto ranges = [&] {
     oneapi::tbb::parallel_for(
         oneapi::tbb::blocked_range<std::size_t>(0, count, grain),
         [&](const oneapi::tbb::blocked_range<std::size_t>& range) {
@@ -133,7 +156,8 @@ void parallel_ranges(std::size_t count, std::size_t cost_hint, RangeFunction fun
           ends_before(context);
         },
         oneapi::tbb::simple_partitioner());
-  });
+  };
+  arena().execute([&] { oneapi::tbb::this_task_arena::isolate(ranges); });
   begins_after(context);
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -22,6 +24,34 @@ class FlushDenormals {
 
  private:
   unsigned long long saved_;
+};
+
+// While alive, parallel_for_partitions on this thread stays on it: the others have work of their
+// own.
+class SerialScope {
+ public:
+  SerialScope();
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Calls that run on the pool's threads while the caller goes on.
+class BackgroundTasks {
+ public:
+  BackgroundTasks();
+  ~BackgroundTasks();  // after wait()
+  // From any thread; `task` must not throw.
+  void start(std::function<void()> task);
+  // Helps until all are done, those too that they start.
+  void wait();
+
+ private:
+  struct Group;
+  std::unique_ptr<Group> group_;
 };
 
 namespace detail {

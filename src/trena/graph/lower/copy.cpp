@@ -48,7 +48,6 @@ void convert(Lowering& lowering, const HbmView& out, const HbmView& source) {
       lowering.tensor_copy(result, value);
     }
     lowering.store(tile, 0, out, result);
-    lowering.release_tiles();
   });
 }
 
@@ -80,7 +79,6 @@ void lower_fill(Lowering& lowering, const HbmView& out, double value) {
     const Tensor result = lowering.sbuf(Lowering::tile_dtype(out.dtype), tile.full_shape());
     lowering.memset(result, value);
     lowering.store(tile, 0, out, result);
-    lowering.release_tiles();
   });
 }
 

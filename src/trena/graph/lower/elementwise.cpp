@@ -188,7 +188,6 @@ void lower_elementwise(Lowering& lowering, std::string_view name, const HbmView&
     const Tensor result = lowering.sbuf(Lowering::tile_dtype(out.dtype), tile.full_shape());
     chosen.lower({lowering, result, loaded, scalars});
     lowering.store(tile, 0, out, result);
-    lowering.release_tiles();
   });
 }
 

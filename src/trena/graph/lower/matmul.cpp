@@ -87,7 +87,6 @@ class Product {
       evict(sums[i], blocks[i], columns);
     }
     // The bias tile lives as long as its columns; everything else of the group is dead.
-    lowering_.release_tiles();
   }
 
   // Tiles [k, columns] with k on the partitions.
@@ -170,7 +169,6 @@ class Product {
       const std::int64_t partitions =
           std::min(out_.sizes[0], lowering_.machine().core.tensor.columns);
       bias_tile_ = scaled_bias(block(*bias_, {0, partitions}, columns));
-      lowering_.keep(*bias_tile_);
     }
     return rows_of(*bias_tile_, 0, rows.count);
   }

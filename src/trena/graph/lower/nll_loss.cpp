@@ -39,6 +39,7 @@ std::int64_t label_stride(const HbmView& labels) {
 }
 
 void check_labels(const HbmView& labels, const Problem& problem, std::int64_t ignore_index) {
+  labels.storage.buffer()->storage->settle();
   for (std::int64_t row = 0; row < problem.rows; ++row) {
     std::int64_t label = 0;
     std::memcpy(&label, labels.tile(row * label_stride(labels), {}).data(), sizeof(label));
@@ -67,8 +68,8 @@ class Loss {
     const std::int64_t step = lowering_.limits().partitions;
     const std::int64_t tiles = (problem_.rows + step - 1) / step;
     const std::int64_t partitions = std::min(step, problem_.rows);
-    const Tensor losses = keep({partitions, tiles});
-    const Tensor weights = keep({partitions, tiles});
+    const Tensor losses = lowering_.sbuf(DType::kFloat32, {partitions, tiles});
+    const Tensor weights = lowering_.sbuf(DType::kFloat32, {partitions, tiles});
     lowering_.memset(losses, 0.0F);
     lowering_.memset(weights, 0.0F);
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
@@ -80,7 +81,6 @@ class Loss {
       if (options_.reduction == LossReduction::kNone) {
         store_column(output, first, count, loss);
       }
-      lowering_.release_tiles();
     }
     finish(output, total_weight, losses, weights);
   }
@@ -95,17 +95,10 @@ class Loss {
       lowering_.tensor_scalar(result, class_numbers(count), AluOp::kEqual, labels, AluOp::kMultiply,
                               factor);
       lowering_.dma_copy(rows_in_hbm(first, count), result);
-      lowering_.release_tiles();
     }
   }
 
  private:
-  Tensor keep(std::initializer_list<std::int64_t> shape) {
-    const Tensor tile = lowering_.sbuf(DType::kFloat32, shape);
-    lowering_.keep(tile);
-    return tile;
-  }
-
   Tensor rows_in_hbm(std::int64_t first, std::int64_t count) const {
     return matrix_.tile(
         first * problem_.row_stride.stride_bytes,
@@ -127,7 +120,7 @@ class Loss {
       const std::int64_t partitions = std::min(lowering_.limits().partitions, problem_.rows);
       const Tensor numbers = lowering_.sbuf(DType::kInt32, {partitions, problem_.classes});
       lowering_.iota(numbers);
-      class_numbers_ = keep({partitions, problem_.classes});
+      class_numbers_ = lowering_.sbuf(DType::kFloat32, {partitions, problem_.classes});
       lowering_.tensor_copy(*class_numbers_, numbers);
     }
     return rows_of(*class_numbers_, 0, count);

@@ -122,14 +122,12 @@ class AxisReduction {
     for_each_tile(nest, 1, lowering_.limits(), [&](const NestTile&) { ++tiles; });
     const std::int64_t partitions = lowering_.limits().partitions;
     const Tensor partial = lowering_.sbuf(DType::kFloat32, {partitions, tiles});
-    lowering_.keep(partial);
     lowering_.memset(partial, identity(op_));
     std::int64_t column = 0;
     for_each_tile(nest, 1, lowering_.limits(), [&](const NestTile& tile) {
       const Tensor value = lowering_.load(tile, 0, in_);
       lowering_.reduce_free(columns_of(rows_of(partial, 0, tile.partitions()), column++, 1), op_,
                             value);
-      lowering_.release_tiles();
     });
     const Tensor total = lowering_.reduce_tile(op_, partial);
     finish(total, 0, std::array{Dim{1, 0}, Dim{1, 0}});
@@ -153,7 +151,6 @@ class AxisReduction {
       }
       finish(total, rows.offsets_bytes[kOut],
              std::array{Dim{rows.partitions(), rows.dims[0].strides_bytes[kOut]}, Dim{1, 0}});
-      lowering_.release_tiles();
     });
   }
 
@@ -191,7 +188,6 @@ class AxisReduction {
     const NestDim contraction = *widest;
     outer.erase(widest);
     const Tensor ones = lowering_.sbuf(in_.dtype, {std::min(rows, contraction.size), 1});
-    lowering_.keep(ones);
     lowering_.memset(ones, 1.0F);
     const NestDim single{1, {0, 0}};
     kept.insert(kept.begin(), single);
@@ -203,7 +199,6 @@ class AxisReduction {
                     {count, columns.strides_bytes[kIn]});
         finish(sum, out_offset + first * columns.strides_bytes[kOut],
                std::array{Dim{1, 0}, Dim{count, columns.strides_bytes[kOut]}});
-        lowering_.release_tiles();
       }
     });
   }
@@ -273,7 +268,6 @@ void for_each_row_tile(Lowering& lowering, std::span<const HbmView> operands, st
                           [&](NestTile tile) {
                             tile.dims.push_back(row);
                             fn(tile);
-                            lowering.release_tiles();
                           });
 }
 

@@ -23,6 +23,7 @@ class DmaCompute final : public Instruction {
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
   bool is_dma() const override { return true; }
+  bool judges_values() const override { return indirect(); }
 
  private:
   bool indirect() const;

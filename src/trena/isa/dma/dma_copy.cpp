@@ -77,16 +77,15 @@ void DmaCopy::access(AccessList& list) const {
   read_index(dst_, list);
   const bool some_rows = is_vector_indirect(src_);
   list.add(src_reach_, carries() || some_rows ? AccessKind::kReadCarry : AccessKind::kRead);
-  list.add(dst_reach_, carries() || indirect() ? AccessKind::kWriteSome : AccessKind::kWrite);
+  list.add(dst_reach_, indirect()  ? AccessKind::kWriteSome
+                       : carries() ? AccessKind::kWriteCarry
+                                   : AccessKind::kWrite);
 }
 
 void DmaCopy::execute(CoreState&) const {
   if (indirect()) {
     copy_rows();
     return;
-  }
-  if (carries()) {
-    carry_written(dst_, src_);
   }
   transfer(layout_of(dst_), layout_of(src_));
 }

@@ -18,6 +18,7 @@ class DmaCopy final : public Instruction {
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
   bool is_dma() const override { return true; }
+  bool judges_values() const override { return indirect(); }
   bool skips_out_of_bounds() const override { return request_.oob == OobMode::kSkip; }
 
  private:

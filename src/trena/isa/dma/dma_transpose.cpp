@@ -170,6 +170,8 @@ void DmaTranspose::access(AccessList& list) const {
   list.add(dst_, gather ? AccessKind::kWriteSome : AccessKind::kWrite);
 }
 
+bool DmaTranspose::judges_values() const { return is_vector_indirect(src_); }
+
 void DmaTranspose::execute(CoreState&) const {
   if (!is_vector_indirect(src_)) {
     std::vector<Dim> dims = permuted_tail(src_, axes_);

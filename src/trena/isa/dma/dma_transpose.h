@@ -22,6 +22,7 @@ class DmaTranspose final : public Instruction {
   void execute(CoreState& core) const override;
   Cost cost(const Machine& machine) const override;
   bool is_dma() const override { return true; }
+  bool judges_values() const override;
 
  private:
   DmaTrigger trigger(const Machine& machine) const;

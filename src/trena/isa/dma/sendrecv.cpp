@@ -65,6 +65,7 @@ void SendRecv::access(AccessList& list) const {
 }
 
 SendRecv::Bytes SendRecv::pack() const {
+  src_.buffer()->storage->settle();
   auto bytes =
       std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(src_.size_bytes()));
   transfer(packed_layout(src_.dtype(), bytes->data(), src_.element_count()), layout_of(src_));

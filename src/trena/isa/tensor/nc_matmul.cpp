@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "trena/isa/core_state.h"
+#include "trena/isa/row_kernel.h"
 #include "trena/isa/tensor/product_rules.h"
 #include "trena/isa/tensor/product_work.h"
 #include "trena/memory/rows.h"
 #include "trena/number/tile_product.h"
+#include "trena/number/transpose.h"
 
 namespace trena {
 namespace {
@@ -156,20 +158,13 @@ void NcMatmul::multiply(bool accumulate, float* out, std::int64_t out_row_floats
 // §3.2).
 void NcMatmul::move_bits() const {
   const std::size_t width = size_bytes(stationary_.dtype());
+  const auto rows = static_cast<std::size_t>(stationary_.partitions());
   const auto columns = static_cast<std::size_t>(stationary_columns());
-  std::vector<std::byte> row(columns * width);
-  std::vector<std::byte> transposed(static_cast<std::size_t>(dst_.free_size()) * width * columns);
-  const auto dst_row_bytes = static_cast<std::size_t>(dst_.free_size()) * width;
-  for (std::int64_t p = 0; p < stationary_.partitions(); ++p) {
-    read_row_bits(stationary_, p, row.data());
-    for (std::size_t m = 0; m < columns; ++m) {
-      std::copy_n(row.data() + m * width, width,
-                  transposed.data() + m * dst_row_bytes + static_cast<std::size_t>(p) * width);
-    }
-  }
-  for (std::size_t m = 0; m < columns; ++m) {
-    write_row_bits(dst_, static_cast<std::int64_t>(m), transposed.data() + m * dst_row_bytes);
-  }
+  const TileRows in(stationary_), out(dst_);
+  auto* turned = scratch<std::byte>(1, rows * columns * width);
+  transpose_bits(width, in.read_packed({0, stationary_.partitions()}, 0), columns * width, rows,
+                 columns, turned);
+  out.write_packed({0, dst_.partitions()}, turned);
 }
 
 void NcMatmul::execute(CoreState& core) const {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <vector>
 
 #include "trena/isa/core_state.h"
+#include "trena/isa/row_kernel.h"
 #include "trena/isa/stream.h"
 #include "trena/isa/tensor/product_work.h"
-#include "trena/memory/rows.h"
 #include "trena/number/convert.h"
+#include "trena/number/transpose.h"
 
 namespace trena {
 
@@ -63,32 +63,34 @@ void NcTranspose::access(AccessList& list) const {
   list.write(dst_);
 }
 
+// 0·Inf and 0·NaN of a product with the identity: a row that holds one becomes NaN as a whole.
+void NcTranspose::poison(std::byte* rows, std::size_t count, std::size_t length) const {
+  const std::size_t width = size_bytes(data_.dtype());
+  for (std::byte* row = rows; row < rows + count * length * width; row += length * width) {
+    bool poisoned = false;
+    for (std::size_t i = 0; i < length; ++i) {
+      poisoned = poisoned || !std::isfinite(to_float(data_.dtype(), row + i * width));
+    }
+    for (std::size_t i = 0; poisoned && i < length; ++i) {
+      from_float(data_.dtype(), std::nanf(""), row + i * width);
+    }
+  }
+}
+
 void NcTranspose::execute(CoreState& core) const {
   const std::size_t width = size_bytes(data_.dtype());
   const auto rows = static_cast<std::size_t>(data_.partitions());
   const auto columns = static_cast<std::size_t>(data_.free_size());
-  std::vector<std::byte> in(rows * columns * width);
-  for (std::size_t p = 0; p < rows; ++p) {
-    read_row_bits(data_, static_cast<std::int64_t>(p), in.data() + p * columns * width);
+  const TileRows in(data_), out(dst_);
+  auto* turned = scratch<std::byte>(1, rows * columns * width);
+  transpose_bits(width, in.read_packed({0, data_.partitions()}, 0), columns * width, rows, columns,
+                 turned);
+  // The tensor engine of NeuronCore-v2 multiplies by the identity.
+  if (engine(core.machine()) == EngineKind::kTensor &&
+      !core.machine().legality.matmul_transpose_exact && info(data_.dtype()).is_float) {
+    poison(turned, columns, rows);
   }
-  // On NeuronCore-v2 the tensor engine multiplies by the identity: 0·Inf and 0·NaN poison a whole
-  // output row.
-  const bool multiplies = engine(core.machine()) == EngineKind::kTensor &&
-                          !core.machine().legality.matmul_transpose_exact &&
-                          info(data_.dtype()).is_float;
-  std::vector<std::byte> out(rows * width);
-  for (std::size_t c = 0; c < columns; ++c) {
-    bool poisoned = false;
-    for (std::size_t p = 0; p < rows; ++p) {
-      const std::byte* element = in.data() + (p * columns + c) * width;
-      copy_row(width, element, 0, out.data() + p * width, 0, 1);
-      poisoned = poisoned || (multiplies && !std::isfinite(to_float(data_.dtype(), element)));
-    }
-    for (std::size_t p = 0; poisoned && p < rows; ++p) {
-      from_float(data_.dtype(), std::nanf(""), out.data() + p * width);
-    }
-    write_row_bits(dst_, static_cast<std::int64_t>(c), out.data());
-  }
+  out.write_packed({0, dst_.partitions()}, turned);
 }
 
 Cost NcTranspose::cost(const Machine& machine) const {

@@ -19,6 +19,8 @@ class NcTranspose final : public Instruction {
   Cost cost(const Machine& machine) const override;
 
  private:
+  void poison(std::byte* rows, std::size_t count, std::size_t length) const;
+
   Tensor dst_;
   Tensor data_;
   EngineRequest engine_;
