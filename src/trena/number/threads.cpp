@@ -107,7 +107,8 @@ struct BackgroundTasks::Group {
 };
 
 BackgroundTasks::BackgroundTasks() : group_(std::make_unique<Group>()) {}
-BackgroundTasks::~BackgroundTasks() = default;
+// A call that has done its work may not have returned yet.
+BackgroundTasks::~BackgroundTasks() { wait(); }
 
 void BackgroundTasks::start(std::function<void()> task) {
   arena().execute([&] { group_->tasks.run(std::move(task)); });

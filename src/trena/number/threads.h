@@ -43,7 +43,7 @@ class SerialScope {
 class BackgroundTasks {
  public:
   BackgroundTasks();
-  ~BackgroundTasks();  // after wait()
+  ~BackgroundTasks();  // waits
   // From any thread; `task` must not throw.
   void start(std::function<void()> task);
   // Helps until all are done, those too that they start.
