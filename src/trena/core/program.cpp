@@ -312,11 +312,12 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
 
 // One array of the caller may be two arguments: what writes one then changes the other.
 void Program::find_aliases(const Storage& storage) {
-  for (const std::shared_ptr<Storage>& other : external_) {
-    if (storage.data() < other->data() + other->size_bytes() &&
-        other->data() < storage.data() + storage.size_bytes()) {
-      executor_->stay_in_step();
-    }
+  const auto meets = [&](const std::shared_ptr<Storage>& other) {
+    return storage.data() < other->data() + other->size_bytes() &&
+           other->data() < storage.data() + storage.size_bytes();
+  };
+  if (std::any_of(external_.begin(), external_.end(), meets)) {
+    executor_->stay_in_step();
   }
 }
 
