@@ -129,6 +129,14 @@ class Rig {
   Tensor psum(const std::vector<std::int64_t>& shape, DType dtype = DType::kFloat32, int core = 0) {
     return make(Space::kPsum, dtype, shape, core);
   }
+  // Where the kernel wants it.
+  Tensor sbuf_at(Address address, const std::vector<std::int64_t>& shape) {
+    return program_.make_tensor(0, {.space = Space::kSbuf,
+                                    .dtype = DType::kUint8,
+                                    .shape = shape,
+                                    .name = fmt::format("t{}", made_++),
+                                    .address = address});
+  }
   Tensor hbm(const std::vector<std::int64_t>& shape, DType dtype = DType::kFloat32) {
     return make(Space::kHbm, dtype, shape);
   }

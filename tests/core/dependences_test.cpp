@@ -1,6 +1,8 @@
 // The order relation against a brute-force oracle over single bytes.
 #include "trena/core/dependences.h"
 
+#include <set>
+
 #include "core_rig.h"
 
 namespace trena::core_test {
@@ -185,6 +187,74 @@ TEST(Dependences, ColumnsAndRowsThatDoNotTouchAreIndependent) {
   EXPECT_TRUE(waits_of(order, edges, 1).empty());
   order.visit(0, 2, columns(127, 2), AccessKind::kRead);
   EXPECT_EQ(waits_of(order, edges, 2), (std::vector{Wait::after_end(0), Wait::after_end(1)}));
+}
+
+// Windows on one memory: a write waits, perhaps through others, for all that other windows did to
+// its bytes; nobody waits for anything else.
+TEST(DependencesAtAddresses, AnAddressIsTakenOverFromAllEarlierTenants) {
+  constexpr std::int64_t kRows = 4;
+  constexpr std::int64_t kWidth = 6000;  // several blocks
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    Rig rig;
+    std::vector<Tensor> windows;
+    for (int count = 0; count < 6; ++count) {
+      const std::int64_t row = random(0, kRows - 1);
+      const std::int64_t byte = random(0, kWidth - 1);
+      windows.push_back(rig.sbuf_at({static_cast<int>(row), byte},
+                                    {random(1, kRows - row), random(1, kWidth - byte)}));
+    }
+    struct Done {
+      std::size_t window;
+      bool write;
+      Tensor tile;
+    };
+    std::vector<Done> done;
+    Dependences order;
+    Edges edges;
+    Closure<kItems> closure;
+    for (std::uint32_t item = 0; item < kItems; ++item) {
+      const auto window = static_cast<std::size_t>(random(0, 5));
+      const bool write = random(0, 1) == 0;
+      const Tensor tile = random_tile(windows[window], false, random);
+      order.visit_address(Space::kSbuf, item, region_in_memory(tile),
+                          write ? AccessKind::kWrite : AccessKind::kRead, tile.buffer()->id);
+      order.finish(edges);
+      const std::span<const Wait> waits = edges.of(item);
+      closure.add(waits);
+      std::set<std::uint32_t> wanted;
+      const auto box = [](const Tensor& tensor) {
+        const Address& address = *tensor.buffer()->address;
+        const std::int64_t pitch = tensor.buffer()->pitch_bytes;
+        const std::int64_t row = address.partition + tensor.offset_bytes() / pitch;
+        const std::int64_t byte = address.offset_bytes + tensor.offset_bytes() % pitch;
+        return std::array{row, row + tensor.size(0), byte, byte + tensor.size(1)};
+      };
+      const auto now = box(tile);
+      for (std::uint32_t earlier = 0; earlier < item && write; ++earlier) {
+        const auto then = box(done[earlier].tile);
+        if (done[earlier].window != window && now[0] < then[1] && then[0] < now[1] &&
+            now[2] < then[3] && then[2] < now[3]) {
+          wanted.insert(earlier);
+        }
+      }
+      for (const Wait wait : waits) {
+        ASSERT_TRUE(wanted.contains(wait.item())) << "seed " << seed << ", item " << item;
+      }
+      // What another write covered since is left to whoever waits for that write.
+      for (const std::uint32_t earlier : wanted) {
+        bool covered = closure.ended[item][earlier];
+        for (std::uint32_t between = earlier + 1; between < item; ++between) {
+          const auto over = box(done[between].tile);
+          const auto then = box(done[earlier].tile);
+          covered = covered || (done[between].write && over[0] <= then[0] && then[1] <= over[1] &&
+                                over[2] <= then[2] && then[3] <= over[3]);
+        }
+        ASSERT_TRUE(covered) << "seed " << seed << ": " << item << " does not wait for " << earlier;
+      }
+      done.push_back({window, write, tile});
+    }
+  }
 }
 
 TEST(Dependences, ANewStayWaitsForWhoeverTouchedItsBytes) {

@@ -316,6 +316,48 @@ TEST(EngineTiming, WriteAfterReadAndWriteAfterWriteWaitAsReadsDo) {
   }
 }
 
+// nki.md §5.1-4: who takes over an address waits for its earlier tenants, byte for byte.
+TEST(EngineTiming, AWriteAtATakenAddressWaitsForItsEarlierTenant) {
+  for (const AccessKind first : {AccessKind::kRead, AccessKind::kWrite}) {
+    Pair pair;
+    pair.before = [first](Rig& rig) {
+      rig.probe(kScalar, engine_cost(ns(10), ns(700)), {{first, rig.sbuf_at({0, 64}, {64, 64})}});
+    };
+    pair.subject = [](Rig& rig) {
+      return rig.probe(kVector, engine_cost(1, 1), {writes(rig.sbuf_at({32, 100}, {64, 64}))});
+    };
+    EXPECT_READY_AT(pair, ns(700) + kOtherEngineGap);
+  }
+}
+
+TEST(EngineTiming, NobodyWaitsBesideAnAddressOrToReadThroughIt) {
+  struct Case {
+    Address address;
+    AccessKind kind;
+  };
+  for (const Case& second :
+       {Case{{32, 128}, AccessKind::kWrite}, Case{{64, 64}, AccessKind::kWrite},
+        Case{{32, 100}, AccessKind::kRead}}) {
+    Rig rig;
+    const Tensor tenant = rig.sbuf_at({0, 64}, {64, 64});
+    const Tensor other = rig.sbuf_at(second.address, {64, 64});
+    rig.probe(kScalar, engine_cost(ns(10), ns(700)), {writes(tenant)});
+    const std::uint32_t subject = rig.probe(kVector, engine_cost(1, 1), {{second.kind, other}});
+    EXPECT_EQ(rig.run().events[subject].start, 0);
+  }
+}
+
+// Its place of 64 bytes is taken over, but of it only these are used.
+TEST(EngineTiming, OnlyUsedBytesOfATenantAreWaitedFor) {
+  Rig rig;
+  const Tensor tenant = rig.sbuf_at({0, 64}, {64, 64});
+  const Tensor used = tenant.with(DType::kUint8, 0, std::vector<Dim>{tenant.dim(0), {16, 1}});
+  rig.probe(kScalar, engine_cost(ns(10), ns(700)), {writes(used)});
+  const Tensor beside = rig.sbuf_at({0, 80}, {64, 32});
+  const std::uint32_t subject = rig.probe(kVector, engine_cost(1, 1), {writes(beside)});
+  EXPECT_EQ(rig.run().events[subject].start, 0);
+}
+
 TEST(EngineTiming, HiddenStateKeepsProgramOrder) {
   Pair pair;
   pair.before = [](Rig& rig) {

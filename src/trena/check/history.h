@@ -10,10 +10,6 @@
 
 namespace trena {
 
-// A view's bytes counted from the start of the memory that holds its buffer: of the SBUF or PSUM
-// array for a manual address, of the buffer itself otherwise.
-Region region_in_memory(const Tensor& tensor);
-
 // Do two regions of one memory share a byte? The boxes rule most pairs out.
 bool meet(const Region& a, const Region& b);
 

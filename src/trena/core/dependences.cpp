@@ -7,6 +7,8 @@ namespace {
 
 // Rows of an HBM tensor per bucket: the tallest tile (hw.md §1.4: 128 partitions).
 constexpr std::int64_t kRowsPerBlock = kPartitions;
+// Bytes of a partition per bucket: a bank of PSUM (hw.md §1.4), a usual tile of SBUF.
+constexpr std::int64_t kBytesPerBlock = 2048;
 
 }  // namespace
 
@@ -60,15 +62,33 @@ void Dependences::visit(Key key, std::uint32_t item, const Tensor& tensor, Acces
   }
 }
 
+void Dependences::visit_address(Space space, std::uint32_t item, const Region& region,
+                                AccessKind kind, std::uint32_t buffer) {
+  const Visit access{item, kind, region, Box(region), buffer};
+  History& blocks = memories_[static_cast<std::size_t>(space)];
+  const std::int64_t last = region.byte_last / kBytesPerBlock;
+  for (std::int64_t number = region.byte_first / kBytesPerBlock; number <= last; ++number) {
+    Bucket& bucket = block(blocks, number);
+    if (only_reads(kind)) {
+      remember(bucket.readers, access);
+      continue;
+    }
+    settle(bucket.writers, access);
+    settle(bucket.readers, access);
+    remember(bucket.writers, access);
+  }
+}
+
 void Dependences::remember(std::int32_t& list, const Visit& access) {
   std::int32_t place = unused_;
   if (place == kNone) {
     place = static_cast<std::int32_t>(pending_.size());
-    pending_.push_back({access.item, list, access.kind, access.box});
+    pending_.push_back({access.item, list, access.kind, access.buffer, access.box});
     regions_.push_back(access.region);
   } else {
     unused_ = pending_[static_cast<std::size_t>(place)].next;
-    pending_[static_cast<std::size_t>(place)] = {access.item, list, access.kind, access.box};
+    pending_[static_cast<std::size_t>(place)] = {access.item, list, access.kind, access.buffer,
+                                                 access.box};
     regions_[static_cast<std::size_t>(place)] = access.region;
   }
   list = place;
@@ -91,7 +111,9 @@ void Dependences::settle(std::int32_t& list, const Visit& access) {
     // starting later is enough.
     const bool chain =
         pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
-    found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
+    if (pending.buffer == kAnyBuffer || pending.buffer != access.buffer) {
+      found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
+    }
     if (reads || !covers(access.region, region)) {
       link = &pending.next;
       continue;

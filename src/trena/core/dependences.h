@@ -1,7 +1,10 @@
 // The order relation: what the compiler guarantees (design.md §6). Two accesses of the same tensor
 // that overlap, at least one of them a write, happen in program order; a matmul that accumulates
-// behind another one only has to start after it. Overlap of *bytes* between different tensors
-// (manual addresses, two views of one HBM range) is a matter for check/, not for the clock.
+// behind another one only has to start after it. Where the kernel chose addresses, a write also
+// waits for what other tensors did to its bytes, because whoever takes over an address waits for
+// its earlier tenants; a reader waits for writers of its own tensor only (nki.md §5.1-4). Any other
+// overlap of *bytes* (two names of one place, two views of one HBM range) is a matter for check/,
+// not for the clock.
 #pragma once
 
 #include <array>
@@ -26,6 +29,11 @@ class Dependences {
   void open(Key stay, const Region& whole, const std::vector<Key>& former);
 
   void visit(Key key, std::uint32_t item, const Tensor& tensor, AccessKind kind);
+
+  // The same access once more, for a tensor whose address the kernel chose: `region` counts from
+  // the start of the memory, `buffer` is the tensor's id.
+  void visit_address(Space space, std::uint32_t item, const Region& region, AccessKind kind,
+                     std::uint32_t buffer);
 
   void visit_state(HiddenState state, std::uint32_t item);
 
@@ -56,22 +64,25 @@ class Dependences {
     std::uint32_t item;
     std::int32_t next;  // in its list, kNone at the end
     AccessKind kind;
+    std::uint32_t buffer;  // kAnyBuffer in the history of one tensor
     Box box;
   };
   static constexpr std::int32_t kNone = -1;
+  static constexpr std::uint32_t kAnyBuffer = ~0u;
   struct Visit {
     std::uint32_t item;
     AccessKind kind;
     Region region;
     Box box;
+    std::uint32_t buffer = kAnyBuffer;
   };
   // Heads of lists through pending_.
   struct Bucket {
     std::int32_t writers = kNone;
     std::int32_t readers = kNone;
   };
-  // By block of rows, so that each access of a large HBM tensor looks at few others; on the chip
-  // one block.
+  // By block, so that each access looks at few others: of rows of a large HBM tensor, of bytes of a
+  // memory on the chip. A tensor there has one block.
   struct History {
     Bucket first;
     std::vector<Bucket> others;
@@ -85,6 +96,7 @@ class Dependences {
 
   std::vector<History> histories_;                     // by key
   std::unordered_map<Key, History> sparse_histories_;  // from kSparse on
+  std::array<History, 3> memories_;                    // by Space, of addresses the kernel chose
   std::vector<Pending> pending_;                       // of all lists
   std::vector<Region> regions_;                        // beside it
   std::int32_t unused_ = kNone;                        // list of free places in both

@@ -72,6 +72,7 @@ class Placer {
 
   void note_writes_of_all_cores();
   void read_program();
+  void note_shared_addresses();
   void measure_peaks();
   bool repeatable_load(std::size_t index, std::int32_t tile) const;
   void note_loads(std::int32_t id);
@@ -106,6 +107,7 @@ class Placer {
   std::vector<std::int32_t> tile_of_stay_;
   std::vector<Life> lives_;             // by buffer id
   std::vector<bool> written_;           // by buffer id, by any core
+  std::vector<bool> shares_address_;    // by buffer id: another tensor's address meets its own
   std::vector<std::uint32_t> item_of_;  // recorded index → item
   Ranges sbuf_;
   Ranges psum_;
@@ -151,6 +153,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
       machine_(machine),
       lives_(program.buffers().size()),
       written_(program.buffers().size(), false),
+      shares_address_(program.buffers().size(), false),
       sbuf_(machine.core.sbuf.usable_bytes(), manual_ranges(program, core, Space::kSbuf)),
       psum_(machine.core.psum.partition_bytes(), manual_ranges(program, core, Space::kPsum)) {
   const auto& instructions = program.instructions(core);
@@ -160,6 +163,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
   }
   note_writes_of_all_cores();
   read_program();
+  note_shared_addresses();
   measure_peaks();
 }
 
@@ -221,6 +225,33 @@ void Placer::read_program() {
     }
     for (int state = 0; state < kHiddenStates; ++state) {
       recorded.states |= scratch_.has_state(static_cast<HiddenState>(state)) ? 1u << state : 0u;
+    }
+  }
+}
+
+// Most tensors with an address have it to themselves.
+void Placer::note_shared_addresses() {
+  std::vector<const Buffer*> manual;
+  for (const Life& life : lives_) {
+    if (life.buffer != nullptr && life.buffer->address) {
+      manual.push_back(life.buffer);
+    }
+  }
+  const auto place = [](const Buffer* buffer) {
+    return std::pair(buffer->space, buffer->address->offset_bytes);
+  };
+  std::sort(manual.begin(), manual.end(),
+            [&](const Buffer* a, const Buffer* b) { return place(a) < place(b); });
+  const Buffer* farthest = nullptr;  // of those before, the one that reaches farthest
+  std::int64_t end = 0;
+  for (const Buffer* buffer : manual) {
+    if (farthest != nullptr && place(buffer) < std::pair(farthest->space, end)) {
+      shares_address_[farthest->id] = shares_address_[buffer->id] = true;
+    }
+    const std::int64_t its_end = buffer->address->offset_bytes + buffer->row_bytes;
+    if (farthest == nullptr || farthest->space != buffer->space || its_end > end) {
+      farthest = buffer;
+      end = its_end;
     }
   }
 }
@@ -322,6 +353,9 @@ void Placer::emit(std::size_t index, Insertion insertion) {
                    use.kind);
     } else if (written_[buffer.id]) {
       order_.visit(buffer.id, item, *use.tensor, use.kind);
+    }
+    if (shares_address_[buffer.id]) {
+      order_.visit_address(buffer.space, item, region_in_memory(*use.tensor), use.kind, buffer.id);
     }
   }
   for (int state = 0; state < kHiddenStates; ++state) {

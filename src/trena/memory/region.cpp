@@ -158,18 +158,6 @@ void set_box(Region& region, std::int64_t pitch) {
   region.byte_last = pitch - 1;
 }
 
-// Of the array for a window, of the buffer otherwise. (Without values a buffer has no origin, but
-// it has an address.)
-Region absolute_region(const Tensor& tensor) {
-  Region region = region_of(tensor);
-  const Buffer& buffer = *tensor.buffer();
-  if (buffer.address) {
-    region.offset_bytes +=
-        buffer.address->partition * buffer.pitch_bytes + buffer.address->offset_bytes;
-  }
-  return region;
-}
-
 bool share_host_memory(const Buffer& a, const Buffer& b) {
   if (a.on_chip() || b.on_chip() || !a.has_data() || !b.has_data()) {
     return false;
@@ -210,6 +198,21 @@ Region region_of(const Buffer& buffer) {
   region.run_bytes = buffer.size_bytes();
   region.reach_bytes = buffer.size_bytes();
   region.pitch_bytes = buffer.on_chip() ? buffer.pitch_bytes : 0;
+  return region;
+}
+
+// Without values a buffer has no origin, but it has an address.
+Region region_in_memory(const Tensor& tensor) {
+  Region region = region_of(tensor);
+  const Buffer& buffer = *tensor.buffer();
+  if (buffer.address) {
+    region.offset_bytes +=
+        buffer.address->partition * buffer.pitch_bytes + buffer.address->offset_bytes;
+    region.row_first += buffer.address->partition;
+    region.row_last += buffer.address->partition;
+    region.byte_first += buffer.address->offset_bytes;
+    region.byte_last += buffer.address->offset_bytes;
+  }
   return region;
 }
 
@@ -276,7 +279,7 @@ bool share_bytes(const Tensor& a, const Tensor& b) {
   if (buffer_a.address && buffer_b.address) {
     const bool same_array =
         buffer_a.space == buffer_b.space && buffer_a.storage == buffer_b.storage;
-    return same_array && overlaps(absolute_region(a), absolute_region(b));
+    return same_array && overlaps(region_in_memory(a), region_in_memory(b));
   }
   return share_host_memory(buffer_a, buffer_b);
 }

@@ -39,6 +39,9 @@ struct Region {
 Region region_of(const Tensor& tensor);
 // All of a buffer that is no window (its rows are contiguous).
 Region region_of(const Buffer& buffer);
+// The same bytes counted from the start of the memory that holds the buffer: of the SBUF or PSUM
+// array for an address that the kernel chose, of the buffer itself otherwise.
+Region region_in_memory(const Tensor& tensor);
 
 // Do they share a byte? True when in doubt. Views of different buffers never overlap here, whatever
 // addresses they have.
