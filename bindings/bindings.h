@@ -40,15 +40,6 @@ void mark_position(Program& program);
 // Makes that line the position of what follows, until called with line 0.
 void hold_position(std::string_view file, int line);
 
-struct InstructionHandle;  // objects.h
-
-// Appends one instruction of the calling kernel.
-InstructionHandle emit(std::unique_ptr<Instruction> instruction,
-                       const std::optional<std::string>& name);
-
-// The instruction appended last.
-InstructionHandle last_instruction(const Seat& seat);
-
 // For instructions that meet other cores first: makes the user's line the position and labels the
 // instruction; the seat appends it.
 const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name);

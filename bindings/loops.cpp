@@ -67,7 +67,7 @@ std::uint32_t branch(std::uint32_t first) {
   }
   for (std::size_t engine = 0; engine < busy.size(); ++engine) {
     if (busy[engine]) {
-      emit(std::make_unique<Branch>(static_cast<EngineKind>(engine)), std::nullopt);
+      emit(Branch{static_cast<EngineKind>(engine)}, std::nullopt);
     }
   }
   return static_cast<std::uint32_t>(tracer.program->instructions(tracer.core).size());

@@ -50,10 +50,9 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       [](const Tensor& dst, std::vector<Tensor> srcs, const Operator& reduce_op,
          std::optional<std::vector<float>> scales, bool unique_indices, OobMode oob_mode,
          const Name& name) {
-        return emit(
-            std::make_unique<DmaCompute>(dst, std::move(srcs), alu_of(reduce_op, "reduce_op"),
-                                         std::move(scales), unique_indices, oob_mode),
-            name);
+        return emit(DmaCompute{dst, std::move(srcs), alu_of(reduce_op, "reduce_op"),
+                               std::move(scales), unique_indices, oob_mode},
+                    name);
       },
       "dst"_a, "srcs"_a, "reduce_op"_a, "scales"_a = nb::none(), "unique_indices"_a = true,
       "oob_mode"_a = OobMode::kError, "name"_a = nb::none());
@@ -62,8 +61,7 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       [](const Tensor& dst, const Tensor& src, std::optional<int> priority, OobMode oob_mode,
          DgeMode dge_mode, EngineChoice engine, const Name& name) {
         return emit(
-            std::make_unique<DmaCopy>(
-                dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}),
+            DmaCopy{dst, src, DmaRequest{dge_mode, trigger_request(engine), oob_mode, priority}},
             name);
       },
       "dst"_a, "src"_a, "priority"_a = nb::none(), "oob_mode"_a = OobMode::kError,
@@ -72,9 +70,9 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       "dma_transpose",
       [](const Tensor& dst, const Tensor& src, std::optional<std::vector<int>> axes,
          std::optional<int> priority, DgeMode dge_mode, OobMode oob_mode, const Name& name) {
-        return emit(std::make_unique<DmaTranspose>(dst, src, std::move(axes),
-                                                   DmaRequest{dge_mode, {}, oob_mode, priority}),
-                    name);
+        return emit(
+            DmaTranspose{dst, src, std::move(axes), DmaRequest{dge_mode, {}, oob_mode, priority}},
+            name);
       },
       "dst"_a, "src"_a, "axes"_a = nb::none(), "priority"_a = nb::none(),
       "dge_mode"_a = DgeMode::kUnknown, "oob_mode"_a = OobMode::kError, "name"_a = nb::none());
@@ -86,7 +84,7 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
           throw_not_modelled("a register loaded from data that a time-only run does not have");
         }
         std::int64_t value = 0;
-        emit(std::make_unique<RegisterLoad>(src, &value), std::nullopt);
+        emit(RegisterLoad{src, &value}, std::nullopt);
         return value;
       },
       "src"_a);
@@ -94,15 +92,13 @@ void bind_nki_dma(nb::module_& module, nb::module_& isa) {
       "register_move",
       [](std::int64_t value) {
         require_register_range(value);
-        emit(std::make_unique<RegisterMove>(), std::nullopt);
+        emit(RegisterMove{}, std::nullopt);
         return value;
       },
       "value"_a);
   isa.def(
       "register_store",
-      [](const Tensor& dst, std::int64_t value) {
-        emit(std::make_unique<RegisterStore>(dst, value), std::nullopt);
-      },
+      [](const Tensor& dst, std::int64_t value) { emit(RegisterStore{dst, value}, std::nullopt); },
       "dst"_a, "value"_a);
   isa.def(
       "sendrecv",

@@ -96,12 +96,11 @@ void bind_nki_isa(nb::module_& module) {
          const Operand& imm1, const Operator& op0, const Operator& op1, const Operand& relu_param,
          bool reverse0, bool reverse1, const Operator* reduce_op,
          const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd, const Name& name) {
-        return emit(
-            std::make_unique<Activate2>(dst, function_of(op, "op"), data,
-                                        ScalarStep{alu_of(op0, "op0"), imm0, reverse0},
-                                        ScalarStep{alu_of(op1, "op1"), imm1, reverse1}, relu_param,
-                                        reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)),
-            name);
+        return emit(Activate2{dst, function_of(op, "op"), data,
+                              ScalarStep{alu_of(op0, "op0"), imm0, reverse0},
+                              ScalarStep{alu_of(op1, "op1"), imm1, reverse1}, relu_param,
+                              reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)},
+                    name);
       },
       "dst"_a, "op"_a, "data"_a, "imm0"_a, "imm1"_a, "op0"_a, "op1"_a, "relu_param"_a = 0.0,
       "reverse0"_a = false, "reverse1"_a = false, "reduce_op"_a.none() = nb::none(),
@@ -111,9 +110,8 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Operator& op, const Tensor& data,
          const std::optional<Operand>& bias, const Operand& scale, const Operator* reduce_op,
          const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd, const Name& name) {
-        return emit(std::make_unique<Activation>(
-                        dst, function_of(op, "op"), ActivationInput{data, bias, scale},
-                        reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)),
+        return emit(Activation{dst, function_of(op, "op"), ActivationInput{data, bias, scale},
+                               reduction(reduce_op, std::nullopt, reduce_cmd, reduce_res)},
                     name);
       },
       "dst"_a, "op"_a, "data"_a, "bias"_a = nb::none(), "scale"_a = 1.0,
@@ -125,8 +123,8 @@ void bind_nki_isa(nb::module_& module) {
          const std::optional<Tensor>& reduce_res, const std::optional<Operand>& bias,
          const Operand& scale, const Name& name) {
         return emit(
-            Activation::reduce(dst, function_of(op, "op"), ActivationInput{data, bias, scale},
-                               alu_of(reduce_op, "reduce_op"), reduce_res),
+            activation_reduce(dst, function_of(op, "op"), ActivationInput{data, bias, scale},
+                              alu_of(reduce_op, "reduce_op"), reduce_res),
             name);
       },
       "dst"_a, "op"_a, "data"_a, "reduce_op"_a, "reduce_res"_a.none(), "bias"_a = nb::none(),
@@ -136,10 +134,9 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Steps& pattern, std::int64_t channel_multiplier,
          const Tensor& on_true_tile, double on_false_value, const Operator* cmp_op,
          std::int64_t offset, const Name& name) {
-        return emit(std::make_unique<AffineSelect>(
-                        dst, AffinePattern{pattern, offset, channel_multiplier}, on_true_tile,
-                        static_cast<float>(on_false_value),
-                        cmp_op != nullptr ? alu_of(*cmp_op, "cmp_op") : AluOp::kEqual),
+        return emit(AffineSelect{dst, AffinePattern{pattern, offset, channel_multiplier},
+                                 on_true_tile, static_cast<float>(on_false_value),
+                                 cmp_op != nullptr ? alu_of(*cmp_op, "cmp_op") : AluOp::kEqual},
                     name);
       },
       "dst"_a, "pattern"_a, "channel_multiplier"_a, "on_true_tile"_a, "on_false_value"_a,
@@ -147,19 +144,19 @@ void bind_nki_isa(nb::module_& module) {
   isa.def(
       "bn_aggr",
       [](const Tensor& dst, const Tensor& data, const Name& name) {
-        return emit(std::make_unique<BnAggregate>(dst, data), name);
+        return emit(BnAggregate{dst, data}, name);
       },
       "dst"_a, "data"_a, "name"_a = nb::none());
   isa.def(
       "bn_stats",
       [](const Tensor& dst, const Tensor& data, const Name& name) {
-        return emit(std::make_unique<BnStats>(dst, data), name);
+        return emit(BnStats{dst, data}, name);
       },
       "dst"_a, "data"_a, "name"_a = nb::none());
   isa.def(
       "dropout",
       [](const Tensor& dst, const Tensor& data, const Operand& prob, const Name& name) {
-        return emit(std::make_unique<Dropout>(dst, data, prob), name);
+        return emit(Dropout{dst, data, prob}, name);
       },
       "dst"_a, "data"_a, "prob"_a, "name"_a = nb::none());
   isa.def(
@@ -172,7 +169,7 @@ void bind_nki_isa(nb::module_& module) {
         if (reduce_cmd == ReduceCommand::kLoadReduce || number == nullptr || *number != 0.0) {
           reduction.initial = reduce_init;  // 0.0 stands for "not given"
         }
-        return emit(std::make_unique<Exponential>(dst, src, max_value, std::move(reduction)), name);
+        return emit(Exponential{dst, src, max_value, std::move(reduction)}, name);
       },
       "dst"_a, "src"_a, "max_value"_a = 0.0, "reduce_res"_a = nb::none(),
       "reduce_cmd"_a = ReduceCommand::kIdle, "reduce_init"_a = 0.0, "name"_a = nb::none());
@@ -180,8 +177,7 @@ void bind_nki_isa(nb::module_& module) {
       "iota",
       [](const Tensor& dst, const Steps& pattern, std::int64_t offset,
          std::int64_t channel_multiplier, const Name& name) {
-        return emit(std::make_unique<Iota>(dst, AffinePattern{pattern, offset, channel_multiplier}),
-                    name);
+        return emit(Iota{dst, AffinePattern{pattern, offset, channel_multiplier}}, name);
       },
       "dst"_a, "pattern"_a, "offset"_a = 0, "channel_multiplier"_a = 0, "name"_a = nb::none());
   isa.def(
@@ -189,37 +185,33 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Tensor& src_buffer, const Tensor& index,
          std::int64_t num_elem_per_idx, std::optional<std::int64_t> num_valid_indices,
          const Name& name) {
-        return emit(std::make_unique<LocalGather>(dst, src_buffer, index, num_elem_per_idx,
-                                                  num_valid_indices),
-                    name);
+        return emit(LocalGather{dst, src_buffer, index, num_elem_per_idx, num_valid_indices}, name);
       },
       "dst"_a, "src_buffer"_a, "index"_a, "num_elem_per_idx"_a = 1,
       "num_valid_indices"_a = nb::none(), "name"_a = nb::none());
   isa.def(
       "max8",
       [](const Tensor& dst, const Tensor& src, const Name& name) {
-        return emit(std::make_unique<Max8>(dst, src), name);
+        return emit(Max8{dst, src}, name);
       },
       "dst"_a, "src"_a, "name"_a = nb::none());
   isa.def(
       "memset",
       [](const Tensor& dst, MemsetValue value, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<Memset>(dst, value, request(engine)), name);
+        return emit(Memset{dst, value, request(engine)}, name);
       },
       "dst"_a, "value"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
       "nc_find_index8",
       [](const Tensor& dst, const Tensor& data, const Tensor& vals, const Name& name) {
-        return emit(std::make_unique<NcFindIndex8>(dst, data, vals), name);
+        return emit(NcFindIndex8{dst, data, vals}, name);
       },
       "dst"_a, "data"_a, "vals"_a, "name"_a = nb::none());
   isa.def(
       "nc_match_replace8",
       [](const Tensor& dst, const Tensor& data, const Tensor& vals, double imm,
          const std::optional<Tensor>& dst_idx, const Name& name) {
-        return emit(
-            std::make_unique<NcMatchReplace8>(dst, data, vals, static_cast<float>(imm), dst_idx),
-            name);
+        return emit(NcMatchReplace8{dst, data, vals, static_cast<float>(imm), dst_idx}, name);
       },
       "dst"_a, "data"_a, "vals"_a, "imm"_a, "dst_idx"_a = nb::none(), "name"_a = nb::none());
   isa.def(
@@ -235,7 +227,7 @@ void bind_nki_isa(nb::module_& module) {
                                     .tile_position = pair_of(tile_position, "tile_position"),
                                     .tile_size = pair_of(tile_size, "tile_size"),
                                     .perf_mode = perf_mode_of(perf_mode)};
-        return emit(std::make_unique<NcMatmul>(dst, stationary, moving, options), name);
+        return emit(NcMatmul{dst, stationary, moving, options}, name);
       },
       "dst"_a, "stationary"_a, "moving"_a, "is_stationary_onezero"_a = false,
       "is_moving_onezero"_a = false, "is_transpose"_a = false, "accumulate"_a = nb::none(),
@@ -249,8 +241,7 @@ void bind_nki_isa(nb::module_& module) {
         const MatmulMxOptions options{.tile_position = pair_of(tile_position, "tile_position"),
                                       .tile_size = pair_of(tile_size, "tile_size"),
                                       .accumulate = accumulate};
-        return emit(std::make_unique<NcMatmulMx>(dst, stationary, moving, stationary_scale,
-                                                 moving_scale, options),
+        return emit(NcMatmulMx{dst, stationary, moving, stationary_scale, moving_scale, options},
                     name);
       },
       "dst"_a, "stationary"_a, "moving"_a, "stationary_scale"_a, "moving_scale"_a,
@@ -259,51 +250,51 @@ void bind_nki_isa(nb::module_& module) {
   isa.def(
       "nc_n_gather",
       [](const Tensor& dst, const Tensor& data, const Tensor& indices, const Name& name) {
-        return emit(std::make_unique<NcNGather>(dst, data, indices), name);
+        return emit(NcNGather{dst, data, indices}, name);
       },
       "dst"_a, "data"_a, "indices"_a, "name"_a = nb::none());
   isa.def(
       "nc_stream_shuffle",
       [](const Tensor& dst, const Tensor& src, std::vector<std::int64_t> shuffle_mask,
          const Name& name) {
-        return emit(std::make_unique<NcStreamShuffle>(dst, src, std::move(shuffle_mask)), name);
+        return emit(NcStreamShuffle{dst, src, std::move(shuffle_mask)}, name);
       },
       "dst"_a, "src"_a, "shuffle_mask"_a, "name"_a = nb::none());
   isa.def(
       "nc_transpose",
       [](const Tensor& dst, const Tensor& data, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<NcTranspose>(dst, data, request(engine)), name);
+        return emit(NcTranspose{dst, data, request(engine)}, name);
       },
       "dst"_a, "data"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
       "nonzero_with_count",
       [](const Tensor& dst, const Tensor& src, std::int64_t index_offset, std::int64_t padding_val,
          const Name& name) {
-        return emit(std::make_unique<NonzeroWithCount>(dst, src, index_offset, padding_val), name);
+        return emit(NonzeroWithCount{dst, src, index_offset, padding_val}, name);
       },
       "dst"_a, "src"_a, "index_offset"_a = 0, "padding_val"_a = -1, "name"_a = nb::none());
   isa.def(
       "quantize_mx",
       [](const Tensor& dst, const Tensor& src, const Tensor& dst_scale, const Name& name) {
-        return emit(std::make_unique<QuantizeMx>(dst, src, dst_scale), name);
+        return emit(QuantizeMx{dst, src, dst_scale}, name);
       },
       "dst"_a, "src"_a, "dst_scale"_a, "name"_a = nb::none());
   isa.def(
       "rand2",
       [](const Tensor& dst, const Operand& min, const Operand& max, const Name& name) {
-        return emit(std::make_unique<Rand2>(dst, min, max), name);
+        return emit(Rand2{dst, min, max}, name);
       },
       "dst"_a, "min"_a, "max"_a, "name"_a = nb::none());
   isa.def(
       "rand_get_state",
       [](const Tensor& dst, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<RandGetState>(dst, request(engine)), name);
+        return emit(RandGetState{dst, request(engine)}, name);
       },
       "dst"_a, "engine"_a = EngineChoice::kGpsimd, "name"_a = nb::none());
   isa.def(
       "rand_set_state",
       [](const Tensor& src_seeds, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<RandSetState>(src_seeds, request(engine)), name);
+        return emit(RandSetState{src_seeds, request(engine)}, name);
       },
       "src_seeds"_a, "engine"_a = EngineChoice::kGpsimd, "name"_a = nb::none());
   isa.def(
@@ -313,13 +304,13 @@ void bind_nki_isa(nb::module_& module) {
          ReduceCommand reduce_cmd, const std::optional<Tensor>& reduce_res,
          const Operator* reduce_op, std::int64_t range_start, double on_false_value,
          const Name& name) {
-        return emit(std::make_unique<RangeSelect>(
-                        dst, on_true_tile,
+        return emit(
+            RangeSelect{dst, on_true_tile,
                         IndexRange{alu_of(comp_op0, "comp_op0"), alu_of(comp_op1, "comp_op1"),
                                    bound0, bound1, range_start},
                         static_cast<float>(on_false_value),
-                        reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res)),
-                    name);
+                        reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res)},
+            name);
       },
       "dst"_a, "on_true_tile"_a, "comp_op0"_a, "comp_op1"_a, "bound0"_a, "bound1"_a,
       "reduce_cmd"_a = ReduceCommand::kResetReduce, "reduce_res"_a = nb::none(),
@@ -328,13 +319,13 @@ void bind_nki_isa(nb::module_& module) {
   isa.def(
       "reciprocal",
       [](const Tensor& dst, const Tensor& data, const Name& name) {
-        return emit(std::make_unique<Reciprocal>(dst, data), name);
+        return emit(Reciprocal{dst, data}, name);
       },
       "dst"_a, "data"_a, "name"_a = nb::none());
   isa.def(
       "rng",
       [](const Tensor& dst, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<Rng>(dst, request(engine)), name);
+        return emit(Rng{dst, request(engine)}, name);
       },
       "dst"_a, "engine"_a = EngineChoice::kVector, "name"_a = nb::none());
   isa.def(
@@ -342,10 +333,10 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Tensor& data, const Operator& op0, const Operand& operand0,
          const Operator& op1, const Tensor& operand1, bool reverse0, bool reverse1,
          const Name& name) {
-        return emit(std::make_unique<ScalarTensorTensor>(
-                        dst, data, ScalarStep{alu_of(op0, "op0"), operand0, reverse0},
-                        alu_of(op1, "op1"), operand1, reverse1),
-                    name);
+        return emit(
+            ScalarTensorTensor{dst, data, ScalarStep{alu_of(op0, "op0"), operand0, reverse0},
+                               alu_of(op1, "op1"), operand1, reverse1},
+            name);
       },
       "dst"_a, "data"_a, "op0"_a, "operand0"_a, "op1"_a, "operand1"_a, "reverse0"_a = false,
       "reverse1"_a = false, "name"_a = nb::none());
@@ -354,11 +345,10 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Tensor& predicate, const Tensor& on_true, const Operand& on_false,
          const std::optional<Tensor>& reduce_res, ReduceCommand reduce_cmd,
          const Operator* reduce_op, bool reverse_pred, const Name& name) {
-        return emit(
-            std::make_unique<SelectReduce>(
-                dst, predicate, on_true, on_false,
-                reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res), reverse_pred),
-            name);
+        return emit(SelectReduce{dst, predicate, on_true, on_false,
+                                 reduction(reduce_op, AluOp::kMaximum, reduce_cmd, reduce_res),
+                                 reverse_pred},
+                    name);
       },
       "dst"_a, "predicate"_a, "on_true"_a, "on_false"_a, "reduce_res"_a = nb::none(),
       "reduce_cmd"_a = ReduceCommand::kIdle, "reduce_op"_a.none() = nb::none(),
@@ -366,42 +356,37 @@ void bind_nki_isa(nb::module_& module) {
   isa.def(
       "sequence_bounds",
       [](const Tensor& dst, const Tensor& segment_ids, const Name& name) {
-        return emit(std::make_unique<SequenceBounds>(dst, segment_ids), name);
+        return emit(SequenceBounds{dst, segment_ids}, name);
       },
       "dst"_a, "segment_ids"_a, "name"_a = nb::none());
   isa.def(
       "set_rng_seed",
-      [](const Tensor& src_seeds, const Name& name) {
-        return emit(std::make_unique<SetRngSeed>(src_seeds), name);
-      },
+      [](const Tensor& src_seeds, const Name& name) { return emit(SetRngSeed{src_seeds}, name); },
       "src_seeds"_a, "name"_a = nb::none());
   isa.def(
       "tensor_copy",
       [](const Tensor& dst, const Tensor& src, EngineChoice engine, const Name& name) {
-        return emit(std::make_unique<TensorCopy>(dst, src, request(engine)), name);
+        return emit(TensorCopy{dst, src, request(engine)}, name);
       },
       "dst"_a, "src"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
   isa.def(
       "tensor_copy_predicated",
       [](const Tensor& dst, const Operand& src, const Tensor& predicate, bool reverse_pred,
          const Name& name) {
-        return emit(std::make_unique<TensorCopyPredicated>(dst, src, predicate, reverse_pred),
-                    name);
+        return emit(TensorCopyPredicated{dst, src, predicate, reverse_pred}, name);
       },
       "dst"_a, "src"_a, "predicate"_a, "reverse_pred"_a = false, "name"_a = nb::none());
   isa.def(
       "tensor_partition_reduce",
       [](const Tensor& dst, const Operator& op, const Tensor& data, const Name& name) {
-        return emit(std::make_unique<TensorPartitionReduce>(dst, alu_of(op, "op"), data), name);
+        return emit(TensorPartitionReduce{dst, alu_of(op, "op"), data}, name);
       },
       "dst"_a, "op"_a, "data"_a, "name"_a = nb::none());
   isa.def(
       "tensor_reduce",
       [](const Tensor& dst, const Operator& op, const Tensor& data, const Axes& axis, bool negate,
          bool /*keepdims*/, const Name& name) {
-        return emit(
-            std::make_unique<TensorReduce>(dst, alu_of(op, "op"), data, axes_of(axis), negate),
-            name);
+        return emit(TensorReduce{dst, alu_of(op, "op"), data, axes_of(axis), negate}, name);
       },
       "dst"_a, "op"_a, "data"_a, "axis"_a, "negate"_a = false, "keepdims"_a = false,
       "name"_a = nb::none());
@@ -415,9 +400,9 @@ void bind_nki_isa(nb::module_& module) {
         if (op1 != nullptr) {
           second = ScalarStep{alu_of(*op1, "op1"), operand1.value_or(0.0), reverse1};
         }
-        return emit(std::make_unique<TensorScalar>(
-                        dst, data, ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
-                        std::move(second), request(engine)),
+        return emit(TensorScalar{dst, data,
+                                 ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+                                 std::move(second), request(engine)},
                     name);
       },
       "dst"_a, "data"_a, "op0"_a, "operand0"_a.none(), "reverse0"_a = false,
@@ -428,10 +413,10 @@ void bind_nki_isa(nb::module_& module) {
       [](const Tensor& dst, const Tensor& src, const Operator& op0, const Operator& op1,
          const Operand& imm0, const std::optional<Operand>& imm1, ReduceCommand reduce_cmd,
          const Name& name) {
-        return emit(std::make_unique<TensorScalarCumulative>(
-                        dst, src, alu_of(op0, "op0"), imm0,
-                        Reduction{alu_of(op1, "op1"), reduce_cmd, std::nullopt, imm1}),
-                    name);
+        return emit(
+            TensorScalarCumulative{dst, src, alu_of(op0, "op0"), imm0,
+                                   Reduction{alu_of(op1, "op1"), reduce_cmd, std::nullopt, imm1}},
+            name);
       },
       "dst"_a, "src"_a, "op0"_a, "op1"_a, "imm0"_a, "imm1"_a = nb::none(),
       "reduce_cmd"_a = ReduceCommand::kResetReduce, "name"_a = nb::none());
@@ -442,10 +427,11 @@ void bind_nki_isa(nb::module_& module) {
          const std::optional<Tensor>& reduce_res, bool reverse0, ReduceCommand reduce_cmd,
          const std::optional<Operand>& reduce_init, bool reduce_res_negate, const Name& name) {
         Reduction reduction{alu_of(reduce_op, "reduce_op"), reduce_cmd, reduce_res, reduce_init};
-        return emit(std::make_unique<TensorScalarReduce>(
-                        dst, data, ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
-                        std::move(reduction), reduce_res_negate),
-                    name);
+        return emit(
+            TensorScalarReduce{dst, data,
+                               ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+                               std::move(reduction), reduce_res_negate},
+            name);
       },
       "dst"_a, "data"_a, "op0"_a, "operand0"_a.none(), "reduce_op"_a, "reduce_res"_a = nb::none(),
       "reverse0"_a = false, "reduce_cmd"_a = ReduceCommand::kResetReduce,
@@ -454,9 +440,7 @@ void bind_nki_isa(nb::module_& module) {
       "tensor_tensor",
       [](const Tensor& dst, const Tensor& data1, const Tensor& data2, const Operator& op,
          EngineChoice engine, const Name& name) {
-        return emit(
-            std::make_unique<TensorTensor>(dst, data1, data2, alu_of(op, "op"), request(engine)),
-            name);
+        return emit(TensorTensor{dst, data1, data2, alu_of(op, "op"), request(engine)}, name);
       },
       "dst"_a, "data1"_a, "data2"_a, "op"_a, "engine"_a = EngineChoice::kUnknown,
       "name"_a = nb::none());
@@ -464,9 +448,9 @@ void bind_nki_isa(nb::module_& module) {
       "tensor_tensor_scan",
       [](const Tensor& dst, const Tensor& data0, const Tensor& data1, const Operand& initial,
          const Operator& op0, const Operator& op1, bool reverse0, bool reverse1, const Name& name) {
-        return emit(std::make_unique<TensorTensorScan>(
-                        dst, data0, data1, initial,
-                        ScanOperators{alu_of(op0, "op0"), alu_of(op1, "op1"), reverse0, reverse1}),
+        return emit(TensorTensorScan{dst, data0, data1, initial,
+                                     ScanOperators{alu_of(op0, "op0"), alu_of(op1, "op1"), reverse0,
+                                                   reverse1}},
                     name);
       },
       "dst"_a, "data0"_a, "data1"_a, "initial"_a, "op0"_a, "op1"_a, "reverse0"_a = false,
@@ -474,7 +458,7 @@ void bind_nki_isa(nb::module_& module) {
   isa.def(
       "topk",
       [](const Tensor& val_dst, const Tensor& idx_dst, const Tensor& src, std::int64_t n,
-         const Name& name) { return emit(std::make_unique<TopK>(val_dst, idx_dst, src, n), name); },
+         const Name& name) { return emit(TopK{val_dst, idx_dst, src, n}, name); },
       "val_dst"_a, "idx_dst"_a, "src"_a, "n"_a, "name"_a = nb::none());
 }
 

@@ -47,6 +47,17 @@ struct InstructionHandle {
   std::uint32_t iteration = 0;  // of the innermost device loop around it, 0: none (loops.cpp)
 };
 
+// Appends one instruction of the calling kernel.
+InstructionHandle emit(std::unique_ptr<Instruction> instruction,
+                       const std::optional<std::string>& name);
+template <typename Arguments>
+InstructionHandle emit(Arguments args, const std::optional<std::string>& name) {
+  return emit(make_instruction(std::move(args)), name);
+}
+
+// The instruction appended last.
+InstructionHandle last_instruction(const Seat& seat);
+
 // The iteration of a device loop that this thread is in; 0: in none.
 std::uint32_t current_iteration();
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -150,7 +151,11 @@ class Rig {
   }
   template <typename T, typename... Arguments>
   std::uint32_t add(Arguments&&... arguments) {
-    return append(0, std::make_unique<T>(std::forward<Arguments>(arguments)...));
+    if constexpr (std::is_base_of_v<Instruction, T>) {
+      return append(0, std::make_unique<T>(std::forward<Arguments>(arguments)...));
+    } else {
+      return append(0, make_instruction(T{std::forward<Arguments>(arguments)...}));
+    }
   }
   std::uint32_t probe(EngineKind engine, const Cost& cost, std::vector<Touch> touches = {}) {
     return add<Probe>(engine, cost, std::move(touches));

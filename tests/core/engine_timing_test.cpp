@@ -40,19 +40,19 @@ struct StreamRow {
 const std::vector<StreamRow>& stream_rows() {
   const auto copy = [](EngineKind engine, DType dtype, std::int64_t n, Space from) {
     return [=](Rig& rig) {
-      return std::make_unique<TensorCopy>(rig.sbuf({128, n}, dtype),
-                                          rig.make(from, dtype, {128, n}), engine);
+      return make_instruction(
+          TensorCopy{rig.sbuf({128, n}, dtype), rig.make(from, dtype, {128, n}), engine});
     };
   };
   const auto both = [](DType dtype, std::int64_t n) {
     return [=](Rig& rig) {
-      return std::make_unique<TensorTensor>(rig.sbuf({128, n}, dtype), rig.sbuf({128, n}, dtype),
-                                            rig.sbuf({128, n}, dtype), AluOp::kAdd, kVector);
+      return make_instruction(TensorTensor{rig.sbuf({128, n}, dtype), rig.sbuf({128, n}, dtype),
+                                           rig.sbuf({128, n}, dtype), AluOp::kAdd, kVector});
     };
   };
   const auto reduce = [](Rig& rig) {
-    return std::make_unique<TensorReduce>(rig.sbuf({128, 1}), AluOp::kAdd, rig.sbuf({128, 512}),
-                                          std::vector<std::int64_t>{1}, false);
+    return make_instruction(TensorReduce{rig.sbuf({128, 1}), AluOp::kAdd, rig.sbuf({128, 512}),
+                                         std::vector<std::int64_t>{1}, false});
   };
   static const std::vector<StreamRow> rows = {
       {"vector copy fp32 N=512", kVector, copy(kVector, DType::kFloat32, 512, Space::kSbuf),
@@ -221,8 +221,10 @@ TEST(EngineTiming, CopiesAndTransposesStartSoonerThanOtherCompute) {
   Rig rig;
   const Machine& machine = machine_named("trn2");
   const Tensor tile = rig.sbuf({32, 32});
-  EXPECT_EQ(TensorCopy(tile, rig.sbuf({32, 32}), kVector).cost(machine).gap, StartGap::kCopy);
-  EXPECT_EQ(NcTranspose(tile, rig.sbuf({32, 32}), kVector).cost(machine).gap, StartGap::kTranspose);
+  EXPECT_EQ(make_instruction(TensorCopy{tile, rig.sbuf({32, 32}), kVector})->cost(machine).gap,
+            StartGap::kCopy);
+  EXPECT_EQ(make_instruction(NcTranspose{tile, rig.sbuf({32, 32}), kVector})->cost(machine).gap,
+            StartGap::kTranspose);
 }
 
 // AWS trainium_inferentia2_arch.rst: on NeuronCore-v2 vector and GpSimd take turns on SBUF, vector

@@ -64,14 +64,14 @@ void add_at_random(int threads, unsigned seed) {
   for (std::size_t i = 0; i < kTiles; ++i) {
     tiles.push_back(bench.make(Space::kSbuf, DType::kFloat32, {1, 1}));
     mirror.push_back(static_cast<float>(i + 1));
-    bench.program.append(0, std::make_unique<Memset>(tiles[i], mirror[i], std::nullopt));
+    bench.program.append(0, make_instruction(Memset{tiles[i], mirror[i], std::nullopt}));
   }
   for (int step = 0; step < kSteps; ++step) {
     const std::size_t x = random() % kTiles;
     const std::size_t y = random() % kTiles;
     if (random() % 4 == 0) {
       mirror[x] = static_cast<float>(step % 100);
-      bench.program.append(0, std::make_unique<Memset>(tiles[x], mirror[x], std::nullopt));
+      bench.program.append(0, make_instruction(Memset{tiles[x], mirror[x], std::nullopt}));
     } else if (x != y) {
       mirror[x] += mirror[y];
       bench.program.append(
@@ -145,14 +145,14 @@ TEST(Executor, ArgumentsThatAreTheSameBytesStayInOrder) {
   };
   const std::array<Tensor, 2> twice{argument(), argument()};
   const Tensor sum = bench.make(Space::kSbuf, DType::kFloat32, {1, 1});
-  bench.program.append(0, std::make_unique<Memset>(sum, 0.0, std::nullopt));
+  bench.program.append(0, make_instruction(Memset{sum, 0.0, std::nullopt}));
   const Tensor one = bench.make(Space::kSbuf, DType::kFloat32, {1, 1});
-  bench.program.append(0, std::make_unique<Memset>(one, 1.0, std::nullopt));
+  bench.program.append(0, make_instruction(Memset{one, 1.0, std::nullopt}));
   constexpr int kRounds = 200;
   for (int round = 0; round < kRounds; ++round) {
     bench.program.append(0, std::make_unique<LateAdd>(twice[0], one, 300));  // 2, 3, 4 …
     const Tensor seen = bench.make(Space::kSbuf, DType::kFloat32, {1, 1});
-    bench.program.append(0, std::make_unique<DmaCopy>(seen, twice[1], DmaRequest{}));
+    bench.program.append(0, make_instruction(DmaCopy{seen, twice[1], DmaRequest{}}));
     bench.program.append(0, std::make_unique<LateAdd>(sum, seen, 0));
   }
   constexpr float kSum = kRounds * (kRounds + 3) / 2.0F;

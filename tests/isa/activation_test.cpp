@@ -84,9 +84,9 @@ TEST(ActivationReduce, ResetsFirst) {
   const Tensor data = bench.of({1, 4}, {1, 2, 3, 4});
   const Tensor out = bench.make({1, 4}), sum = bench.make({1, 1});
   for (int i = 0; i < 2; ++i) {
-    bench.program().append(
-        0, Activation::reduce(out, MathFunction::kCopy, ActivationInput{data, std::nullopt, 1.0},
-                              AluOp::kAdd, sum));
+    bench.program().append(0, make_instruction(activation_reduce(
+                                  out, MathFunction::kCopy,
+                                  ActivationInput{data, std::nullopt, 1.0}, AluOp::kAdd, sum)));
     EXPECT_EQ(values_of(sum), (Values{10}));
   }
   EXPECT_EQ(bench.program().instructions(0).back()->name(), "activation_reduce");

@@ -9,17 +9,17 @@ namespace {
 
 void add(Bench& bench, const Tensor& dst, std::vector<Tensor> sources,
          OobMode oob = OobMode::kError) {
-  bench.program.append(0, std::make_unique<DmaCompute>(dst, std::move(sources), AluOp::kAdd,
-                                                       std::nullopt, true, oob));
+  bench.program.append(0, make_instruction(DmaCompute{dst, std::move(sources), AluOp::kAdd,
+                                                      std::nullopt, true, oob}));
 }
 
 Tensor index_of(Bench& bench, std::vector<std::uint32_t> values) {
   const auto count = static_cast<std::int64_t>(values.size());
   const Tensor index = bench.make(Space::kSbuf, DType::kUint32, {count, 1});
   bench.program.append(
-      0, std::make_unique<DmaCopy>(
-             index, bench.hbm<std::uint32_t>(DType::kUint32, {count, 1}, std::move(values)),
-             DmaRequest{}));
+      0, make_instruction(
+             DmaCopy{index, bench.hbm<std::uint32_t>(DType::kUint32, {count, 1}, std::move(values)),
+                     DmaRequest{}}));
   return index;
 }
 
@@ -48,8 +48,8 @@ TEST(DmaCompute, ScattersAndGathersWithAnIndex) {
   const Tensor table = bench.hbm<float>(DType::kFloat32, {3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor tile = bench.make(Space::kSbuf, DType::kFloat32, {2, 2});
   bench.program.append(
-      0, std::make_unique<DmaCopy>(
-             tile, bench.hbm<float>(DType::kFloat32, {2, 2}, {10, 20, 30, 40}), DmaRequest{}));
+      0, make_instruction(DmaCopy{tile, bench.hbm<float>(DType::kFloat32, {2, 2}, {10, 20, 30, 40}),
+                                  DmaRequest{}}));
   const Tensor rows = rows_of(table, index_of(bench, {2, 0}), 2);
   add(bench, rows, {rows, tile});
   EXPECT_EQ(values_of<float>(table), (std::vector<float>{31, 42, 3, 4, 15, 26}));
@@ -74,8 +74,8 @@ TEST(DmaCompute, RefusesWhatTheEnginesCannotCompute) {
                       std::optional<std::vector<float>> scales) {
     return error_of([&] {
       bench.program.append(
-          0, std::make_unique<DmaCompute>(a, std::move(sources), op, std::move(scales), true,
-                                          OobMode::kError));
+          0, make_instruction(
+                 DmaCompute{a, std::move(sources), op, std::move(scales), true, OobMode::kError}));
     });
   };
   EXPECT_EQ(id({a, a}, AluOp::kMultiply, std::nullopt), "operator-refused");
@@ -92,8 +92,9 @@ TEST(DmaCompute, AccumulatesAtHalfRateOrInPlaceOnV4) {
     Bench bench(machine);
     const Tensor tile = bench.make(Space::kSbuf, dtype, {128, 64});
     const Tensor hbm = bench.make(Space::kHbm, dtype, {128, 64});
-    return DmaCompute(tile, {tile, hbm}, AluOp::kAdd, std::nullopt, true, OobMode::kError)
-        .cost(bench.program.machine())
+    return make_instruction(
+               DmaCompute{tile, {tile, hbm}, AluOp::kAdd, std::nullopt, true, OobMode::kError})
+        ->cost(bench.program.machine())
         .dma.slowdown;
   };
   EXPECT_DOUBLE_EQ(slowdown("trn2", DType::kFloat32), 2.0);

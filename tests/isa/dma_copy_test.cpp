@@ -7,7 +7,7 @@ namespace trena {
 namespace {
 
 void copy(Bench& bench, const Tensor& dst, const Tensor& src, DmaRequest request = {}) {
-  bench.program.append(0, std::make_unique<DmaCopy>(dst, src, request));
+  bench.program.append(0, make_instruction(DmaCopy{dst, src, request}));
 }
 
 std::vector<float> counting(std::size_t count) {
@@ -223,7 +223,7 @@ TEST(DmaCopy, CountsDescriptorsOfATile) {
   const auto load = [&](std::vector<std::int64_t> shape) {
     const Tensor src = bench.make(Space::kHbm, DType::kBfloat16, shape);
     const Tensor dst = bench.make(Space::kSbuf, DType::kBfloat16, shape);
-    return DmaCopy(dst, src, {}).cost(bench.program.machine());
+    return make_instruction(DmaCopy{dst, src, {}})->cost(bench.program.machine());
   };
   const Cost few = load({4, 4096});
   EXPECT_EQ(few.dma.engines, 1);
@@ -244,18 +244,20 @@ TEST(DmaCopy, CutsRunsWhereEitherSideEnds) {
   const Tensor tile = bench.make(Space::kSbuf, DType::kFloat32, {2, 6});
   // Columns of an HBM matrix: every element is a run of its own.
   const Tensor matrix = bench.make(Space::kHbm, DType::kFloat32, {6, 2});
-  const Cost columns = DmaCopy(tile, view(matrix, {{2, 1}, {6, 2}}), {}).cost(machine);
+  const Cost columns =
+      make_instruction(DmaCopy{tile, view(matrix, {{2, 1}, {6, 2}}), {}})->cost(machine);
   EXPECT_EQ(columns.dma.descriptors, 12);
   EXPECT_EQ(columns.dma.descriptor_bytes, 4);
   // HBM rows of 4 against partitions of 6: cuts at 4, 6, 8 and 12.
   const Tensor padded = bench.make(Space::kHbm, DType::kFloat32, {3, 8});
-  const Cost mixed = DmaCopy(tile, view(padded, {{3, 8}, {4, 1}}), {}).cost(machine);
+  const Cost mixed =
+      make_instruction(DmaCopy{tile, view(padded, {{3, 8}, {4, 1}}), {}})->cost(machine);
   EXPECT_EQ(mixed.dma.descriptors, 4);
   EXPECT_EQ(mixed.dma.descriptor_bytes, 12);
   // HBM to HBM spreads over all engines: 1 MiB in packets of 4 KiB.
   const Tensor big = bench.make(Space::kHbm, DType::kFloat32, {262144});
   const Tensor twin = bench.make(Space::kHbm, DType::kFloat32, {262144});
-  const Cost hbm = DmaCopy(twin, big, {}).cost(machine);
+  const Cost hbm = make_instruction(DmaCopy{twin, big, {}})->cost(machine);
   EXPECT_EQ(hbm.dma.engines, 16);
   EXPECT_EQ(hbm.dma.descriptors, 256);
   EXPECT_EQ(hbm.dma.hbm_read_bytes, 1048576);
@@ -271,18 +273,18 @@ TEST(DmaCopy, TriggersAsTheProfilesShow) {
   const Machine& machine = bench.program.machine();
   const Tensor hbm = bench.make(Space::kHbm, DType::kFloat32, {128, 8});
   const Tensor tile = bench.make(Space::kSbuf, DType::kFloat32, {128, 8});
-  const DmaCopy load(tile, hbm, {});
-  EXPECT_EQ(load.engine(machine), EngineKind::kGpsimd);
-  EXPECT_EQ(load.cost(machine).dma.dge, DgeMode::kSoftware);
-  EXPECT_EQ(load.cost(machine).interval, ticks_from_ns(599));
-  EXPECT_EQ(DmaCopy(hbm, tile, {}).cost(machine).interval, ticks_from_ns(609));
-  const DmaCopy hardware(tile, hbm, {.engine = EngineKind::kScalar});
-  EXPECT_EQ(hardware.engine(machine), EngineKind::kScalar);
-  EXPECT_EQ(hardware.cost(machine).dma.dge, DgeMode::kHardware);
-  EXPECT_EQ(hardware.cost(machine).interval, ticks_from_ns(533));
+  const auto load = make_instruction(DmaCopy{tile, hbm, {}});
+  EXPECT_EQ(load->engine(machine), EngineKind::kGpsimd);
+  EXPECT_EQ(load->cost(machine).dma.dge, DgeMode::kSoftware);
+  EXPECT_EQ(load->cost(machine).interval, ticks_from_ns(599));
+  EXPECT_EQ(make_instruction(DmaCopy{hbm, tile, {}})->cost(machine).interval, ticks_from_ns(609));
+  const auto hardware = make_instruction(DmaCopy{tile, hbm, {.engine = EngineKind::kScalar}});
+  EXPECT_EQ(hardware->engine(machine), EngineKind::kScalar);
+  EXPECT_EQ(hardware->cost(machine).dma.dge, DgeMode::kHardware);
+  EXPECT_EQ(hardware->cost(machine).interval, ticks_from_ns(533));
   const Machine first = test_machine("trn1");
-  EXPECT_EQ(load.cost(first).dma.dge, DgeMode::kNone);
-  EXPECT_EQ(load.engine(first), EngineKind::kSync);
+  EXPECT_EQ(load->cost(first).dma.dge, DgeMode::kNone);
+  EXPECT_EQ(load->engine(first), EngineKind::kSync);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::vector<std::uint16_t> counting(std::int64_t count) {
 }
 
 void transpose(Bench& bench, const Tensor& dst, const Tensor& src, DmaRequest request = {}) {
-  bench.program.append(0, std::make_unique<DmaTranspose>(dst, src, std::nullopt, request));
+  bench.program.append(0, make_instruction(DmaTranspose{dst, src, std::nullopt, request}));
 }
 
 TEST(DmaTranspose, SwapsTwoDimensions) {
@@ -54,8 +54,8 @@ TEST(DmaTranspose, GathersRowsDownTheColumnsOfTheIndex) {
   }
   const Tensor index = bench.make(Space::kSbuf, DType::kUint32, {128, 2});
   bench.program.append(
-      0, std::make_unique<DmaCopy>(index, bench.hbm<std::uint32_t>(DType::kUint32, {128, 2}, picks),
-                                   DmaRequest{}));
+      0, make_instruction(DmaCopy{index, bench.hbm<std::uint32_t>(DType::kUint32, {128, 2}, picks),
+                                  DmaRequest{}}));
   const Tensor dst = bench.make(Space::kSbuf, DType::kBfloat16, {2, 256});
   transpose(bench, dst, rows_of(src, index, 256));
   const auto values = values_of<std::uint16_t>(dst);
@@ -72,8 +72,8 @@ TEST(DmaTranspose, LeavesSkippedColumnsAlone) {
   picks[3] = 4;
   const Tensor index = bench.make(Space::kSbuf, DType::kUint32, {16, 1});
   bench.program.append(
-      0, std::make_unique<DmaCopy>(index, bench.hbm<std::uint32_t>(DType::kUint32, {16, 1}, picks),
-                                   DmaRequest{}));
+      0, make_instruction(DmaCopy{index, bench.hbm<std::uint32_t>(DType::kUint32, {16, 1}, picks),
+                                  DmaRequest{}}));
   const Tensor dst = bench.make(Space::kSbuf, DType::kBfloat16, {1, 16});
   const Tensor view16 = rows_of(src, index, 16);
   EXPECT_EQ(error_of([&] { transpose(bench, dst, view16); }), "out-of-bounds");
@@ -112,16 +112,18 @@ TEST(DmaTranspose, IsSlowerThanACopy) {
   Bench bench("trn2");
   const Tensor hbm = bench.make(Space::kHbm, DType::kBfloat16, {512, 128});
   const Tensor tile = bench.make(Space::kSbuf, DType::kBfloat16, {128, 512});
-  const Cost cost = DmaTranspose(tile, hbm, std::nullopt, {}).cost(bench.program.machine());
+  const Cost cost =
+      make_instruction(DmaTranspose{tile, hbm, std::nullopt, {}})->cost(bench.program.machine());
   EXPECT_DOUBLE_EQ(cost.dma.slowdown, 1 / 0.9);
   EXPECT_EQ(cost.dma.engines, 16);
   EXPECT_EQ(cost.dma.hbm_read_bytes, 131072);
   EXPECT_EQ(cost.dma.dge, DgeMode::kNone);
   const Tensor source = bench.make(Space::kSbuf, DType::kBfloat16, {64, 128});
   const Tensor turned = bench.make(Space::kSbuf, DType::kBfloat16, {128, 64});
-  EXPECT_DOUBLE_EQ(
-      DmaTranspose(turned, source, std::nullopt, {}).cost(bench.program.machine()).dma.slowdown,
-      2.0);
+  EXPECT_DOUBLE_EQ(make_instruction(DmaTranspose{turned, source, std::nullopt, {}})
+                       ->cost(bench.program.machine())
+                       .dma.slowdown,
+                   2.0);
 }
 
 }  // namespace

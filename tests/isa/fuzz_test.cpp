@@ -228,7 +228,7 @@ class Fuzzer {
  private:
   template <typename T, typename... Arguments>
   static std::unique_ptr<Instruction> make(Arguments&&... arguments) {
-    return std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    return make_instruction(T{std::forward<Arguments>(arguments)...});
   }
   AluOp alu() {
     return dice_.chance(70)

@@ -74,7 +74,7 @@ class Bench {
 
   template <typename T, typename... Arguments>
   const Instruction& run(Arguments&&... arguments) {
-    program_.append(0, std::make_unique<T>(std::forward<Arguments>(arguments)...));
+    program_.append(0, make_instruction(T{std::forward<Arguments>(arguments)...}));
     return *program_.instructions(0).back();
   }
 
@@ -82,7 +82,7 @@ class Bench {
   template <typename T, typename... Arguments>
   std::string id(Arguments&&... arguments) {
     try {
-      T(std::forward<Arguments>(arguments)...).check(machine());
+      make_instruction(T{std::forward<Arguments>(arguments)...})->check(machine());
     } catch (const Error& error) {
       EXPECT_NE(error.kind(), ErrorKind::kInternal);
       EXPECT_FALSE(error.text().rule.empty());

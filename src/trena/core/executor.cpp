@@ -77,17 +77,11 @@ void mark_results(const AccessList& accesses) {
 struct Executor::Job {
   const Instruction* instruction = nullptr;
   CoreState* core = nullptr;
-  std::vector<Access> accesses;
+  AccessList accesses;
   std::vector<Ticket> before;  // what it must not overtake
   int waits_for = 0;           // how many of them are not computed yet
   std::vector<Ticket> followers;
   std::atomic<bool> computed{false};
-
-  void unpin() const {
-    for (const Access& access : accesses) {
-      access.tensor->unpin();
-    }
-  }
 };
 
 Executor::Executor(int core_count, Locate locate)
@@ -135,9 +129,7 @@ void Executor::execute(const Instruction& instruction, const AccessList& accesse
   settle();
   instruction.execute(core);
   mark_results(accesses);
-  for (const Access& access : accesses) {
-    access.tensor->unpin();
-  }
+  accesses.unpin();
 }
 
 // ---- The caller's thread -----------------------------------------------------------------------
@@ -150,7 +142,7 @@ void Executor::enter(const Instruction& instruction, const AccessList& accesses,
   Job& entry = job(ticket);
   entry.instruction = &instruction;
   entry.core = &core;
-  entry.accesses.assign(accesses.begin(), accesses.end());
+  entry.accesses = accesses;
   entry.before.clear();
   entry.computed.store(false, std::memory_order_relaxed);
   std::int64_t bytes = 0;
@@ -222,7 +214,7 @@ void Executor::publish() {
 // Gives up the bytes of what is computed, in program order.
 void Executor::retire() {
   while (retired_ < published_ && job(retired_ + 1).computed.load(std::memory_order_acquire)) {
-    job(++retired_).unpin();
+    job(++retired_).accesses.unpin();
   }
 }
 

@@ -334,9 +334,7 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     if (options_.values && !skipped) {
       executor_->execute(*instruction, scratch_, *stream.state);
     } else if (options_.values) {
-      for (const Access& access : scratch_) {
-        access.tensor->unpin();
-      }
+      scratch_.unpin();
     }
   } catch (Error& error) {
     if (!error.has_where()) {
@@ -386,8 +384,8 @@ void Program::go_on_after(int core, const Instruction& instruction, const Error&
         access.tensor->buffer()->has_data()) {
       mark_written(*access.tensor);
     }
-    access.tensor->unpin();
   }
+  scratch_.unpin();
 }
 
 void Program::check_on(const Machine& machine) const {

@@ -97,51 +97,51 @@ Tensor Lowering::psum(DType dtype, std::initializer_list<std::int64_t> shape) {
   return make_tile(Space::kPsum, dtype, std::span(shape.begin(), shape.size()));
 }
 
-template <typename T, typename... Arguments>
-void Lowering::append(Arguments&&... arguments) {
-  auto instruction = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+template <typename Arguments>
+void Lowering::append(Arguments arguments) {
+  auto instruction = make_instruction(std::move(arguments));
   instruction->label = op_;
   program_.append(0, std::move(instruction));
 }
 
 void Lowering::dma_copy(const Tensor& dst, const Tensor& src) {
-  append<DmaCopy>(dst, src, DmaRequest{});
+  append(DmaCopy{dst, src, DmaRequest{}});
 }
 
 void Lowering::tensor_copy(const Tensor& dst, const Tensor& src) {
-  append<TensorCopy>(dst, src, std::nullopt);
+  append(TensorCopy{dst, src, std::nullopt});
 }
 
 void Lowering::nc_matmul(const Tensor& dst, const Tensor& stationary, const Tensor& moving,
                          bool accumulate) {
   MatmulOptions options;
   options.accumulate = accumulate;
-  append<NcMatmul>(dst, stationary, moving, options);
+  append(NcMatmul{dst, stationary, moving, options});
 }
 
 void Lowering::nc_transpose(const Tensor& dst, const Tensor& data) {
-  append<NcTranspose>(dst, data, std::nullopt);
+  append(NcTranspose{dst, data, std::nullopt});
 }
 
 void Lowering::memset(const Tensor& dst, double value) {
   const bool integer = info(dst.dtype()).is_integer;
-  append<Memset>(dst, integer ? MemsetValue(static_cast<std::int64_t>(value)) : MemsetValue(value),
-                 std::nullopt);
+  append(Memset{dst, integer ? MemsetValue(static_cast<std::int64_t>(value)) : MemsetValue(value),
+                std::nullopt});
 }
 
 void Lowering::tensor_tensor(const Tensor& dst, const Tensor& a, AluOp op, const Tensor& b) {
-  append<TensorTensor>(dst, a, b, op, std::nullopt);
+  append(TensorTensor{dst, a, b, op, std::nullopt});
 }
 
 void Lowering::tensor_scalar(const Tensor& dst, const Tensor& data, AluOp op0,
                              const Operand& operand0) {
-  append<TensorScalar>(dst, data, ScalarStep{op0, operand0, false}, std::nullopt, std::nullopt);
+  append(TensorScalar{dst, data, ScalarStep{op0, operand0, false}, std::nullopt, std::nullopt});
 }
 
 void Lowering::tensor_scalar(const Tensor& dst, const Tensor& data, AluOp op0,
                              const Operand& operand0, AluOp op1, const Operand& operand1) {
-  append<TensorScalar>(dst, data, ScalarStep{op0, operand0, false},
-                       ScalarStep{op1, operand1, false}, std::nullopt);
+  append(TensorScalar{dst, data, ScalarStep{op0, operand0, false}, ScalarStep{op1, operand1, false},
+                      std::nullopt});
 }
 
 void Lowering::reduce_free(const Tensor& dst, AluOp op, const Tensor& data) {
@@ -149,16 +149,16 @@ void Lowering::reduce_free(const Tensor& dst, AluOp op, const Tensor& data) {
   for (int axis = 1; axis < data.rank(); ++axis) {
     axes.push_back(axis);
   }
-  append<TensorReduce>(dst, op, data, std::move(axes), false);
+  append(TensorReduce{dst, op, data, std::move(axes), false});
 }
 
 void Lowering::iota(const Tensor& dst) {
-  append<Iota>(dst, AffinePattern{{{1, dst.free_size()}}, 0, 0});
+  append(Iota{dst, AffinePattern{{{1, dst.free_size()}}, 0, 0}});
 }
 
 void Lowering::scalar_tensor_tensor(const Tensor& dst, const Tensor& data, AluOp op0,
                                     const Operand& operand0, AluOp op1, const Tensor& b) {
-  append<ScalarTensorTensor>(dst, data, ScalarStep{op0, operand0, false}, op1, b, false);
+  append(ScalarTensorTensor{dst, data, ScalarStep{op0, operand0, false}, op1, b, false});
 }
 
 void Lowering::copy_predicated(const Tensor& dst, const Tensor& src, const Tensor& predicate) {
@@ -168,21 +168,19 @@ void Lowering::copy_predicated(const Tensor& dst, const Tensor& src, const Tenso
   }
   // A bool is a byte of 0 or 1, which is what the instruction asks for.
   const Tensor bytes = predicate.with(DType::kUint8, predicate.offset_bytes(), dims);
-  append<TensorCopyPredicated>(dst, src, bytes, false);
+  append(TensorCopyPredicated{dst, src, bytes, false});
 }
 
-void Lowering::reciprocal(const Tensor& dst, const Tensor& data) { append<Reciprocal>(dst, data); }
+void Lowering::reciprocal(const Tensor& dst, const Tensor& data) { append(Reciprocal{dst, data}); }
 
 void Lowering::activation(const Tensor& dst, MathFunction function, const Tensor& data) {
-  append<Activation>(dst, function, ActivationInput{data, std::nullopt, 1.0}, Reduction{});
+  append(Activation{dst, function, ActivationInput{data, std::nullopt, 1.0}, Reduction{}});
 }
 
 void Lowering::activation_sum(const Tensor& dst, MathFunction function, const Tensor& data,
                               const Tensor& sum) {
-  std::unique_ptr<Activation> instruction =
-      Activation::reduce(dst, function, ActivationInput{data, std::nullopt, 1.0}, AluOp::kAdd, sum);
-  instruction->label = op_;
-  program_.append(0, std::move(instruction));
+  append(
+      activation_reduce(dst, function, ActivationInput{data, std::nullopt, 1.0}, AluOp::kAdd, sum));
 }
 
 Tensor Lowering::reduce_tile(AluOp op, const Tensor& tile) {

@@ -81,8 +81,8 @@ class Lowering {
 
  private:
   Tensor make_tile(Space space, DType dtype, std::span<const std::int64_t> shape);
-  template <typename T, typename... Arguments>
-  void append(Arguments&&... arguments);
+  template <typename Arguments>
+  void append(Arguments arguments);
 
   Program& program_;
   std::string op_;

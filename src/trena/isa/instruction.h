@@ -2,12 +2,15 @@
 // checker, the energy meter, the tracer and the profiler alike. None of them knows opcodes.
 //
 // To add one: a file in the folder of its engine, a line in bindings/nki_isa.cpp, a test
-// (docs/add-an-instruction.md).
+// (docs/add-an-instruction.md). Its header lists what a call says (`struct TensorCopy`), its source
+// answers (`class TensorCopyInstruction`); make_instruction() goes from one to the other.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -74,6 +77,12 @@ class AccessList {
   void clear() {
     accesses_.clear();
     states_ = 0;
+  }
+  // The tensors were pinned to keep their bytes until the instruction is computed.
+  void unpin() const {
+    for (const Access& access : accesses_) {
+      access.tensor->unpin();
+    }
   }
   auto begin() const { return accesses_.begin(); }
   auto end() const { return accesses_.end(); }
@@ -156,6 +165,16 @@ class Instruction {
   Instruction() = default;
   Instruction(const Instruction&) = default;
   Instruction& operator=(const Instruction&) = default;
+};
+
+// An instruction of which everybody else knows only what was said in the call.
+template <typename Arguments>
+class InstructionOf : public Instruction {
+ public:
+  explicit InstructionOf(Arguments args) : args_(std::move(args)) {}
+
+ protected:
+  const Arguments args_;
 };
 
 }  // namespace trena

@@ -52,166 +52,181 @@ bool matches(const Tensor& a, const Tensor& b) {
   refuse("dma-compute-form", {.rule = std::move(rule), .here = std::move(here)});
 }
 
+class DmaComputeInstruction final : public InstructionOf<DmaCompute> {
+ public:
+  explicit DmaComputeInstruction(DmaCompute args)
+      : InstructionOf(std::move(args)), dst_reach_(reachable(args_.dst)) {
+    for (const Tensor& source : args_.sources) {
+      source_reach_.push_back(reachable(source));
+      source.unpin();  // what access() lists keeps the bytes
+    }
+    args_.dst.unpin();
+  }
+
+  std::string_view name() const override { return "dma_compute"; }
+
+  EngineKind engine(const Machine& machine) const override { return trigger(machine).engine; }
+
+  void check(const Machine& machine) const override {
+    if (args_.sources.empty() || args_.sources.size() > kMaxSources) {
+      refuse_form("dma_compute combines 1 to 16 tensors",
+                  fmt::format("{} sources", args_.sources.size()));
+    }
+    if (args_.op != AluOp::kAdd) {
+      refuse("operator-refused",
+             {.rule = "dma_compute adds", .here = "another `reduce_op`", .limit = "nl.add"});
+    }
+    if (args_.scales && (args_.scales->size() != args_.sources.size() ||
+                         std::any_of(args_.scales->begin(), args_.scales->end(),
+                                     [](float scale) { return scale != 1.0f; }))) {
+      refuse_form("`scales` are all 1.0, one for each source",
+                  fmt::format("{} scales", args_.scales->size()));
+    }
+    require_dma_tensor(machine, name(), "dst", args_.dst);
+    for (const Tensor& source : args_.sources) {
+      require_dma_tensor(machine, name(), "srcs", source);
+      if (source.element_count() != args_.dst.element_count()) {
+        refuse("dma-element-count",
+               {.rule = "every source of dma_compute has as many elements as `dst`",
+                .here = fmt::format("`dst` is {}, a source is {}", args_.dst.describe(),
+                                    source.describe())});
+      }
+      if (is_packed_x4(source.dtype()) || is_packed_x4(args_.dst.dtype())) {
+        refuse("dma-cast", {.rule = "DMA computes in float32; packed MX types have no value there",
+                            .here = fmt::format("a source is {}", source.describe())});
+      }
+    }
+    if (indirect()) {
+      check_indirect();
+    }
+    trigger(machine);
+  }
+
+  void access(AccessList& list) const override {
+    for (std::size_t i = 0; i < args_.sources.size(); ++i) {
+      read_index(args_.sources[i], list);
+      list.add(source_reach_[i],
+               is_vector_indirect(args_.sources[i]) ? AccessKind::kReadCarry : AccessKind::kRead);
+    }
+    read_index(args_.dst, list);
+    list.add(dst_reach_, indirect() ? AccessKind::kWriteSome : AccessKind::kWrite);
+  }
+
+  void execute(CoreState&) const override {
+    if (indirect()) {
+      execute_rows();
+    } else {
+      sum(args_.dst, args_.sources);
+    }
+  }
+
+  Cost cost(const Machine& machine) const override {
+    const Dma& dma = machine.core.dma;
+    DmaTraffic traffic = copy_traffic(args_.dst, args_.sources.front());
+    traffic.hbm_read_bytes = 0;
+    bool accumulates = machine.legality.dma_accumulate_sbuf && args_.dst.space() == Space::kSbuf &&
+                       args_.sources.size() == 2;
+    for (const Tensor& source : args_.sources) {
+      const DmaTraffic part = copy_traffic(args_.dst, source);
+      traffic.runs = std::max(traffic.runs, part.runs);
+      traffic.partitions = std::max(traffic.partitions, part.partitions);
+      traffic.hbm_read_bytes += part.hbm_read_bytes;
+      accumulates = accumulates && source.dtype() == args_.dst.dtype() &&
+                    (source.dtype() == DType::kFloat32 || source.dtype() == DType::kBfloat16);
+    }
+    // Each source streams through the engine; adding into SBUF in place is the memory's own work
+    // (v4, hw.md §1.7).
+    accumulates = accumulates &&
+                  std::any_of(args_.sources.begin(), args_.sources.end(),
+                              [&](const Tensor& source) { return matches(source, args_.dst); });
+    const auto streams = static_cast<double>(args_.sources.size());
+    traffic.slowdown = accumulates ? 1.0 : std::max(streams, 1.0 / dma.accumulate_rate);
+    traffic.indirect_rows = rows();
+    return dma_cost(machine, trigger(machine), traffic);
+  }
+
+  bool is_dma() const override { return true; }
+  bool judges_values() const override { return indirect(); }
+
+ private:
+  bool indirect() const {
+    return is_vector_indirect(args_.dst) ||
+           std::any_of(args_.sources.begin(), args_.sources.end(), is_vector_indirect);
+  }
+
+  std::int64_t rows() const {
+    if (is_vector_indirect(args_.dst)) {
+      return args_.dst.size(0);
+    }
+    const auto indirect_source =
+        std::find_if(args_.sources.begin(), args_.sources.end(), is_vector_indirect);
+    return indirect_source == args_.sources.end() ? 0 : indirect_source->size(0);
+  }
+
+  // AWS nki.isa reference: read-modify-write uses software descriptors, everything else static
+  // ones.
+  DmaTrigger trigger(const Machine& machine) const {
+    DmaRequest request;
+    request.mode = indirect() ? DgeMode::kSoftware : DgeMode::kNone;
+    return resolve_trigger(machine, name(), request, {false, indirect()});
+  }
+
+  void check_indirect() const {
+    const auto indirect_sources =
+        std::count_if(args_.sources.begin(), args_.sources.end(), is_vector_indirect);
+    const bool has_dst =
+        std::any_of(args_.sources.begin(), args_.sources.end(),
+                    [&](const Tensor& source) { return matches(source, args_.dst); });
+    const bool scatters = is_vector_indirect(args_.dst);
+    const bool memories = scatters || args_.dst.space() == Space::kSbuf;
+    if (args_.sources.size() != 2 || indirect_sources != 1 || !has_dst || !memories) {
+      refuse_form(
+          "with an index vector dma_compute is dst(HBM)[index] += src(SBUF) or dst(SBUF) += "
+          "src(HBM)[index]",
+          fmt::format("`dst` is {}, {} sources, {} of them with vector_offset",
+                      args_.dst.describe(), args_.sources.size(), indirect_sources));
+    }
+    if (!args_.unique_indices) {
+      refuse_form("indices that repeat are not supported by the device", "unique_indices=False");
+    }
+  }
+
+  void execute_rows() const {
+    const Tensor& gathered =
+        *std::find_if(args_.sources.begin(), args_.sources.end(), is_vector_indirect);
+    const bool first_is_gathered = &gathered == &args_.sources.front();
+    const Tensor& plain = first_is_gathered ? args_.sources.back() : args_.sources.front();
+    const bool scatters = is_vector_indirect(args_.dst);
+    const RowSplit plain_rows(name(), plain, rows());
+    const std::vector<ResolvedRow> resolved = resolve_rows(name(), gathered, args_.oob);
+    std::set<std::int64_t> seen;
+    for (const ResolvedRow& entry : resolved) {
+      const std::int64_t index = row_index(gathered, entry.place);
+      if (scatters && !seen.insert(index).second) {
+        throw Error(ErrorKind::kHazard, "dma-duplicate-index",
+                    {.rule = "rows that dma_compute adds into are all different",
+                     .here = fmt::format("index {} occurs again at row {}", index, entry.place),
+                     .device = "one of the additions may be lost",
+                     .fix = "combine rows of the same index first"});
+      }
+    }
+    for (const auto& [place, row] : resolved) {
+      const Tensor other = plain_rows.row(place);
+      const Tensor target = scatters ? row : other;
+      sum(target,
+          first_is_gathered ? std::vector<Tensor>{row, other} : std::vector<Tensor>{other, row});
+      mark_written(target);
+    }
+  }
+
+  Tensor dst_reach_;
+  std::vector<Tensor> source_reach_;
+};
+
 }  // namespace
 
-DmaCompute::DmaCompute(Tensor dst, std::vector<Tensor> sources, AluOp op,
-                       std::optional<std::vector<float>> scales, bool unique_indices, OobMode oob)
-    : dst_(std::move(dst)),
-      sources_(std::move(sources)),
-      dst_reach_(reachable(dst_)),
-      op_(op),
-      scales_(std::move(scales)),
-      unique_indices_(unique_indices),
-      oob_(oob) {
-  for (const Tensor& source : sources_) {
-    source_reach_.push_back(reachable(source));
-    source.unpin();  // what access() lists keeps the bytes
-  }
-  dst_.unpin();
-}
-
-bool DmaCompute::indirect() const {
-  return is_vector_indirect(dst_) ||
-         std::any_of(sources_.begin(), sources_.end(), is_vector_indirect);
-}
-
-std::int64_t DmaCompute::rows() const {
-  if (is_vector_indirect(dst_)) {
-    return dst_.size(0);
-  }
-  const auto indirect_source = std::find_if(sources_.begin(), sources_.end(), is_vector_indirect);
-  return indirect_source == sources_.end() ? 0 : indirect_source->size(0);
-}
-
-// AWS nki.isa reference: read-modify-write uses software descriptors, everything else static ones.
-DmaTrigger DmaCompute::trigger(const Machine& machine) const {
-  DmaRequest request;
-  request.mode = indirect() ? DgeMode::kSoftware : DgeMode::kNone;
-  return resolve_trigger(machine, name(), request, {false, indirect()});
-}
-
-EngineKind DmaCompute::engine(const Machine& machine) const { return trigger(machine).engine; }
-
-void DmaCompute::check(const Machine& machine) const {
-  if (sources_.empty() || sources_.size() > kMaxSources) {
-    refuse_form("dma_compute combines 1 to 16 tensors", fmt::format("{} sources", sources_.size()));
-  }
-  if (op_ != AluOp::kAdd) {
-    refuse("operator-refused",
-           {.rule = "dma_compute adds", .here = "another `reduce_op`", .limit = "nl.add"});
-  }
-  if (scales_ &&
-      (scales_->size() != sources_.size() ||
-       std::any_of(scales_->begin(), scales_->end(), [](float scale) { return scale != 1.0f; }))) {
-    refuse_form("`scales` are all 1.0, one for each source",
-                fmt::format("{} scales", scales_->size()));
-  }
-  require_dma_tensor(machine, name(), "dst", dst_);
-  for (const Tensor& source : sources_) {
-    require_dma_tensor(machine, name(), "srcs", source);
-    if (source.element_count() != dst_.element_count()) {
-      refuse(
-          "dma-element-count",
-          {.rule = "every source of dma_compute has as many elements as `dst`",
-           .here = fmt::format("`dst` is {}, a source is {}", dst_.describe(), source.describe())});
-    }
-    if (is_packed_x4(source.dtype()) || is_packed_x4(dst_.dtype())) {
-      refuse("dma-cast", {.rule = "DMA computes in float32; packed MX types have no value there",
-                          .here = fmt::format("a source is {}", source.describe())});
-    }
-  }
-  if (indirect()) {
-    check_indirect();
-  }
-  trigger(machine);
-}
-
-void DmaCompute::check_indirect() const {
-  const auto indirect_sources = std::count_if(sources_.begin(), sources_.end(), is_vector_indirect);
-  const bool has_dst = std::any_of(sources_.begin(), sources_.end(),
-                                   [&](const Tensor& source) { return matches(source, dst_); });
-  const bool scatters = is_vector_indirect(dst_);
-  const bool memories = scatters || dst_.space() == Space::kSbuf;
-  if (sources_.size() != 2 || indirect_sources != 1 || !has_dst || !memories) {
-    refuse_form(
-        "with an index vector dma_compute is dst(HBM)[index] += src(SBUF) or dst(SBUF) += "
-        "src(HBM)[index]",
-        fmt::format("`dst` is {}, {} sources, {} of them with vector_offset", dst_.describe(),
-                    sources_.size(), indirect_sources));
-  }
-  if (!unique_indices_) {
-    refuse_form("indices that repeat are not supported by the device", "unique_indices=False");
-  }
-}
-
-void DmaCompute::access(AccessList& list) const {
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    read_index(sources_[i], list);
-    list.add(source_reach_[i],
-             is_vector_indirect(sources_[i]) ? AccessKind::kReadCarry : AccessKind::kRead);
-  }
-  read_index(dst_, list);
-  list.add(dst_reach_, indirect() ? AccessKind::kWriteSome : AccessKind::kWrite);
-}
-
-void DmaCompute::execute(CoreState&) const {
-  if (indirect()) {
-    execute_rows();
-  } else {
-    sum(dst_, sources_);
-  }
-}
-
-void DmaCompute::execute_rows() const {
-  const Tensor& gathered = *std::find_if(sources_.begin(), sources_.end(), is_vector_indirect);
-  const bool first_is_gathered = &gathered == &sources_.front();
-  const Tensor& plain = first_is_gathered ? sources_.back() : sources_.front();
-  const bool scatters = is_vector_indirect(dst_);
-  const RowSplit plain_rows(name(), plain, rows());
-  const std::vector<ResolvedRow> resolved = resolve_rows(name(), gathered, oob_);
-  std::set<std::int64_t> seen;
-  for (const ResolvedRow& entry : resolved) {
-    const std::int64_t index = row_index(gathered, entry.place);
-    if (scatters && !seen.insert(index).second) {
-      throw Error(ErrorKind::kHazard, "dma-duplicate-index",
-                  {.rule = "rows that dma_compute adds into are all different",
-                   .here = fmt::format("index {} occurs again at row {}", index, entry.place),
-                   .device = "one of the additions may be lost",
-                   .fix = "combine rows of the same index first"});
-    }
-  }
-  for (const auto& [place, row] : resolved) {
-    const Tensor other = plain_rows.row(place);
-    const Tensor target = scatters ? row : other;
-    sum(target,
-        first_is_gathered ? std::vector<Tensor>{row, other} : std::vector<Tensor>{other, row});
-    mark_written(target);
-  }
-}
-
-Cost DmaCompute::cost(const Machine& machine) const {
-  const Dma& dma = machine.core.dma;
-  DmaTraffic traffic = copy_traffic(dst_, sources_.front());
-  traffic.hbm_read_bytes = 0;
-  bool accumulates =
-      machine.legality.dma_accumulate_sbuf && dst_.space() == Space::kSbuf && sources_.size() == 2;
-  for (const Tensor& source : sources_) {
-    const DmaTraffic part = copy_traffic(dst_, source);
-    traffic.runs = std::max(traffic.runs, part.runs);
-    traffic.partitions = std::max(traffic.partitions, part.partitions);
-    traffic.hbm_read_bytes += part.hbm_read_bytes;
-    accumulates = accumulates && source.dtype() == dst_.dtype() &&
-                  (source.dtype() == DType::kFloat32 || source.dtype() == DType::kBfloat16);
-  }
-  // Each source streams through the engine; adding into SBUF in place is the memory's own work (v4,
-  // hw.md §1.7).
-  accumulates =
-      accumulates && std::any_of(sources_.begin(), sources_.end(),
-                                 [&](const Tensor& source) { return matches(source, dst_); });
-  const auto streams = static_cast<double>(sources_.size());
-  traffic.slowdown = accumulates ? 1.0 : std::max(streams, 1.0 / dma.accumulate_rate);
-  traffic.indirect_rows = rows();
-  return dma_cost(machine, trigger(machine), traffic);
+std::unique_ptr<Instruction> make_instruction(DmaCompute args) {
+  return std::make_unique<DmaComputeInstruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -11,35 +11,14 @@
 
 namespace trena {
 
-class DmaCompute final : public Instruction {
- public:
-  DmaCompute(Tensor dst, std::vector<Tensor> sources, AluOp op,
-             std::optional<std::vector<float>> scales, bool unique_indices, OobMode oob);
-
-  std::string_view name() const override { return "dma_compute"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  bool is_dma() const override { return true; }
-  bool judges_values() const override { return indirect(); }
-
- private:
-  bool indirect() const;
-  std::int64_t rows() const;
-  DmaTrigger trigger(const Machine& machine) const;
-  void check_indirect() const;
-  void execute_rows() const;
-
-  Tensor dst_;
-  std::vector<Tensor> sources_;
-  Tensor dst_reach_;
-  std::vector<Tensor> source_reach_;
-  AluOp op_;
-  std::optional<std::vector<float>> scales_;
-  bool unique_indices_;
-  OobMode oob_;
+struct DmaCompute {
+  Tensor dst;
+  std::vector<Tensor> sources;
+  AluOp op;
+  std::optional<std::vector<float>> scales;
+  bool unique_indices;
+  OobMode oob;
 };
+std::unique_ptr<Instruction> make_instruction(DmaCompute args);
 
 }  // namespace trena

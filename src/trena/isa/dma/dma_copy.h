@@ -7,31 +7,11 @@
 
 namespace trena {
 
-class DmaCopy final : public Instruction {
- public:
-  DmaCopy(Tensor dst, Tensor src, DmaRequest request);
-
-  std::string_view name() const override { return "dma_copy"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  bool is_dma() const override { return true; }
-  bool judges_values() const override { return indirect(); }
-  bool skips_out_of_bounds() const override { return request_.oob == OobMode::kSkip; }
-
- private:
-  DmaNeeds needs() const;
-  bool indirect() const;
-  bool carries() const { return !dst_.on_chip() && !src_.on_chip(); }
-  void copy_rows() const;
-
-  Tensor dst_;
-  Tensor src_;
-  Tensor dst_reach_;  // what an indirect side may touch; else the side itself
-  Tensor src_reach_;
-  DmaRequest request_;
+struct DmaCopy {
+  Tensor dst;
+  Tensor src;
+  DmaRequest request;
 };
+std::unique_ptr<Instruction> make_instruction(DmaCopy args);
 
 }  // namespace trena

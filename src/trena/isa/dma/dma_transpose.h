@@ -10,31 +10,13 @@
 
 namespace trena {
 
-class DmaTranspose final : public Instruction {
- public:
+struct DmaTranspose {
   // `axes` empty: the permutation of src's rank.
-  DmaTranspose(Tensor dst, Tensor src, std::optional<std::vector<int>> axes, DmaRequest request);
-
-  std::string_view name() const override { return "dma_transpose"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  bool is_dma() const override { return true; }
-  bool judges_values() const override;
-
- private:
-  DmaTrigger trigger(const Machine& machine) const;
-  void check_shape() const;
-  void check_hardware_descriptors() const;
-  void check_gather() const;
-
-  Tensor dst_;
-  Tensor src_;
-  Tensor src_reach_;
-  std::vector<int> axes_;
-  DmaRequest request_;
+  Tensor dst;
+  Tensor src;
+  std::optional<std::vector<int>> axes;
+  DmaRequest request;
 };
+std::unique_ptr<Instruction> make_instruction(DmaTranspose args);
 
 }  // namespace trena

@@ -4,39 +4,53 @@
 #include "trena/isa/stream.h"
 
 namespace trena {
+namespace {
 
-EngineKind Iota::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
+class IotaInstruction final : public InstructionOf<Iota> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void Iota::check(const Machine& machine) const {
-  engine(machine);
-  require_space(name(), "dst", dst_, {Space::kSbuf});
-  require_tile(machine, name(), "dst", dst_);
-  pattern_.check(name(), dst_);
-}
+  std::string_view name() const override { return "iota"; }
 
-void Iota::access(AccessList& list) const { list.write(dst_); }
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
 
-void Iota::execute(CoreState&) const {
-  const TileRows out(dst_);
-  const std::vector<std::int32_t> first = pattern_.first_row();
-  for_each_block(dst_.partitions(), first.size(), 1.0, [&](const Block& block) {
-    auto* values = scratch<std::int32_t>(0, out.elements(block));
-    std::int32_t* next = values;
-    for (std::int64_t p = block.first; p < block.first + block.partitions; ++p) {
-      const std::uint32_t add = pattern_.channel(p);
-      for (const std::int32_t value : first) {
-        *next++ = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) + add);
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_space(name(), "dst", args_.dst, {Space::kSbuf});
+    require_tile(machine, name(), "dst", args_.dst);
+    args_.pattern.check(name(), args_.dst);
+  }
+
+  void access(AccessList& list) const override { list.write(args_.dst); }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst);
+    const std::vector<std::int32_t> first = args_.pattern.first_row();
+    for_each_block(args_.dst.partitions(), first.size(), 1.0, [&](const Block& block) {
+      auto* values = scratch<std::int32_t>(0, out.elements(block));
+      std::int32_t* next = values;
+      for (std::int64_t p = block.first; p < block.first + block.partitions; ++p) {
+        const std::uint32_t add = args_.pattern.channel(p);
+        for (const std::int32_t value : first) {
+          *next++ = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) + add);
+        }
       }
-    }
-    out.write_int32(block, values);
-  });
-}
+      out.write_int32(block, values);
+    });
+  }
 
-Cost Iota::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kGpsimd, machine.core.gpsimd.affine, dst_.free_size(),
-                     {&dst_});
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kGpsimd, machine.core.gpsimd.affine,
+                       args_.dst.free_size(), {&args_.dst});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(Iota args) {
+  return std::make_unique<IotaInstruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -5,20 +5,10 @@
 
 namespace trena {
 
-class Iota final : public Instruction {
- public:
-  Iota(Tensor dst, AffinePattern pattern) : dst_(std::move(dst)), pattern_(std::move(pattern)) {}
-
-  std::string_view name() const override { return "iota"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-
- private:
-  Tensor dst_;
-  AffinePattern pattern_;
+struct Iota {
+  Tensor dst;
+  AffinePattern pattern;
 };
+std::unique_ptr<Instruction> make_instruction(Iota args);
 
 }  // namespace trena

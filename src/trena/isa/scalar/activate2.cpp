@@ -35,107 +35,124 @@ const float* apply(const ScalarStep& step, const LaneOperand& operand, const Blo
   return z;
 }
 
-}  // namespace
+class Activate2Instruction final : public InstructionOf<Activate2> {
+ public:
+  using InstructionOf::InstructionOf;
 
-EngineKind Activate2::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
+  std::string_view name() const override { return "activate2"; }
 
-void Activate2::check_steps() const {
-  const auto form = std::pair(first_.op, second_.op);
-  if (std::find(kForms.begin(), kForms.end(), form) == kForms.end()) {
-    refuse("operator-refused",
-           {.rule = "activate2 has six forms of (data op0 imm0) op1 imm1",
-            .here = fmt::format("op0=nl.{}, op1=nl.{}", trena::name(first_.op),
-                                trena::name(second_.op)),
-            .limit = "(multiply, add), (multiply, subtract), (multiply, bypass), (add, bypass), "
-                     "(subtract, bypass), (bypass, bypass)"});
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
   }
-  for (const auto& [role, step] : {std::pair{"reverse0", &first_}, {"reverse1", &second_}}) {
-    if (step->reverse && step->op == AluOp::kBypass) {
-      refuse("reverse-refused", {.rule = "only an operator has sides to reverse",
-                                 .here = fmt::format("{}=True with nl.bypass", role)});
+
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data", args_.data);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_activation_table(machine, args_.function);
+    check_steps();
+    check_operand(machine, "imm0", args_.first.operand);
+    check_operand(machine, "imm1", args_.second.operand);
+    check_operand(machine, "relu_param", args_.relu_param);
+    if (is_read(args_.first) && is_read(args_.second)) {
+      require_same_dtype(name(), "imm0", std::get<Tensor>(args_.first.operand), "imm1",
+                         std::get<Tensor>(args_.second.operand));
     }
+    require_reduce_command(name(), args_.reduction.command,
+                           {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
+                            ReduceCommand::kResetReduce});
+    require_one_of(name(), "reduce_op", args_.reduction.op.value_or(AluOp::kAdd),
+                   {AluOp::kAdd, AluOp::kMaximum, AluOp::kMinimum, AluOp::kAbsMax, AluOp::kAbsMin});
+    require_reduce_result(machine, name(), args_.reduction, args_.data);
   }
-}
 
-void Activate2::check_operand(const Machine& machine, std::string_view role,
-                              const Operand& operand) const {
-  if (const auto* tensor = std::get_if<Tensor>(&operand)) {
-    require_tile(machine, name(), role, *tensor);
-  }
-  require_lane_operand(name(), role, operand, data_, false);
-}
-
-void Activate2::check(const Machine& machine) const {
-  engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data", data_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_same_elements(name(), "dst", dst_, "data", data_);
-  require_activation_table(machine, function_);
-  check_steps();
-  check_operand(machine, "imm0", first_.operand);
-  check_operand(machine, "imm1", second_.operand);
-  check_operand(machine, "relu_param", relu_param_);
-  if (is_read(first_) && is_read(second_)) {
-    require_same_dtype(name(), "imm0", std::get<Tensor>(first_.operand), "imm1",
-                       std::get<Tensor>(second_.operand));
-  }
-  require_reduce_command(name(), reduction_.command,
-                         {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
-                          ReduceCommand::kResetReduce});
-  require_one_of(name(), "reduce_op", reduction_.op.value_or(AluOp::kAdd),
-                 {AluOp::kAdd, AluOp::kMaximum, AluOp::kMinimum, AluOp::kAbsMax, AluOp::kAbsMin});
-  require_reduce_result(machine, name(), reduction_, data_);
-}
-
-void Activate2::access(AccessList& list) const {
-  list.read(data_);
-  for (const ScalarStep* step : {&first_, &second_}) {
-    if (is_read(*step)) {
-      list.read(step->operand);
-    }
-  }
-  if (function_ == MathFunction::kPrelu) {
-    list.read(relu_param_);
-  }
-  list.write(dst_);
-  access_reduction(reduction_, HiddenState::kScalarAccumulators, list);
-}
-
-void Activate2::execute(CoreState& core) const {
-  const TileRows out(dst_), in(data_);
-  const std::size_t row = in.row_elements();
-  const LaneOperand imm0(first_.op == AluOp::kBypass ? Operand(0.0) : first_.operand, row);
-  const LaneOperand imm1(second_.op == AluOp::kBypass ? Operand(0.0) : second_.operand, row);
-  const AluOp reduce_op = reduction_.op.value_or(AluOp::kAdd);
-  float* accumulators = core.scalar_accumulators.data() + data_.start_partition();
-  for_each_block(dst_.partitions(), row, 4.0, [&](const Block& block) {
-    const std::size_t count = out.elements(block);
-    const float* x = in.read(block, 0);
-    float* z = out.target(block, 2, {x});
-    x = apply(first_, imm0, block, 3, x, z, count);
-    x = apply(second_, imm1, block, 4, x, z, count);
-    if (function_ != MathFunction::kPrelu) {
-      apply_row(function_, x, z, count);
-    } else {
-      for (std::int64_t p = 0; p < block.partitions; ++p) {
-        const std::size_t at = static_cast<std::size_t>(p) * row;
-        prelu_row(x + at, lane_value(relu_param_, block.first + p), z + at, row);
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    for (const ScalarStep* step : {&args_.first, &args_.second}) {
+      if (is_read(*step)) {
+        list.read(step->operand);
       }
     }
-    accumulate_rows(reduce_op, reduction_, accumulators, block, z, row);
-    out.write(block, z);
-  });
-  read_out(reduction_, accumulators);
-}
+    if (args_.function == MathFunction::kPrelu) {
+      list.read(args_.relu_param);
+    }
+    list.write(args_.dst);
+    access_reduction(args_.reduction, HiddenState::kScalarAccumulators, list);
+  }
 
-Cost Activate2::cost(const Machine& machine) const {
-  const bool slope =
-      function_ == MathFunction::kPrelu && std::holds_alternative<Tensor>(relu_param_);
-  const int reads = (is_read(first_) ? 1 : 0) + (is_read(second_) ? 1 : 0) + (slope ? 1 : 0);
-  return activation_cost(machine, function_, dst_, data_, reduction_, reads);
+  void execute(CoreState& core) const override {
+    const TileRows out(args_.dst), in(args_.data);
+    const std::size_t row = in.row_elements();
+    const LaneOperand imm0(args_.first.op == AluOp::kBypass ? Operand(0.0) : args_.first.operand,
+                           row);
+    const LaneOperand imm1(args_.second.op == AluOp::kBypass ? Operand(0.0) : args_.second.operand,
+                           row);
+    const AluOp reduce_op = args_.reduction.op.value_or(AluOp::kAdd);
+    float* accumulators = core.scalar_accumulators.data() + args_.data.start_partition();
+    for_each_block(args_.dst.partitions(), row, 4.0, [&](const Block& block) {
+      const std::size_t count = out.elements(block);
+      const float* x = in.read(block, 0);
+      float* z = out.target(block, 2, {x});
+      x = apply(args_.first, imm0, block, 3, x, z, count);
+      x = apply(args_.second, imm1, block, 4, x, z, count);
+      if (args_.function != MathFunction::kPrelu) {
+        apply_row(args_.function, x, z, count);
+      } else {
+        for (std::int64_t p = 0; p < block.partitions; ++p) {
+          const std::size_t at = static_cast<std::size_t>(p) * row;
+          prelu_row(x + at, lane_value(args_.relu_param, block.first + p), z + at, row);
+        }
+      }
+      accumulate_rows(reduce_op, args_.reduction, accumulators, block, z, row);
+      out.write(block, z);
+    });
+    read_out(args_.reduction, accumulators);
+  }
+
+  Cost cost(const Machine& machine) const override {
+    const bool slope =
+        args_.function == MathFunction::kPrelu && std::holds_alternative<Tensor>(args_.relu_param);
+    const int reads =
+        (is_read(args_.first) ? 1 : 0) + (is_read(args_.second) ? 1 : 0) + (slope ? 1 : 0);
+    return activation_cost(machine, args_.function, args_.dst, args_.data, args_.reduction, reads);
+  }
+
+  IndirectOperands indirect_operands() const override { return {&args_.dst, &args_.data}; }
+
+ private:
+  void check_steps() const {
+    const auto form = std::pair(args_.first.op, args_.second.op);
+    if (std::find(kForms.begin(), kForms.end(), form) == kForms.end()) {
+      refuse("operator-refused",
+             {.rule = "activate2 has six forms of (data op0 imm0) op1 imm1",
+              .here = fmt::format("op0=nl.{}, op1=nl.{}", trena::name(args_.first.op),
+                                  trena::name(args_.second.op)),
+              .limit = "(multiply, add), (multiply, subtract), (multiply, bypass), (add, bypass), "
+                       "(subtract, bypass), (bypass, bypass)"});
+    }
+    for (const auto& [role, step] :
+         {std::pair{"reverse0", &args_.first}, {"reverse1", &args_.second}}) {
+      if (step->reverse && step->op == AluOp::kBypass) {
+        refuse("reverse-refused", {.rule = "only an operator has sides to reverse",
+                                   .here = fmt::format("{}=True with nl.bypass", role)});
+      }
+    }
+  }
+
+  void check_operand(const Machine& machine, std::string_view role, const Operand& operand) const {
+    if (const auto* tensor = std::get_if<Tensor>(&operand)) {
+      require_tile(machine, name(), role, *tensor);
+    }
+    require_lane_operand(name(), role, operand, args_.data, false);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(Activate2 args) {
+  return std::make_unique<Activate2Instruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -6,19 +6,9 @@
 
 namespace trena {
 
-class Branch final : public Instruction {
- public:
-  explicit Branch(EngineKind engine) : engine_(engine) {}
-
-  std::string_view name() const override { return "compare_branch"; }
-  EngineKind engine(const Machine&) const override { return engine_; }
-  void check(const Machine&) const override {}
-  void access(AccessList&) const override {}
-  void execute(CoreState&) const override {}
-  Cost cost(const Machine& machine) const override;
-
- private:
-  EngineKind engine_;
+struct Branch {
+  EngineKind engine;
 };
+std::unique_ptr<Instruction> make_instruction(Branch args);
 
 }  // namespace trena

@@ -78,52 +78,110 @@ void require_register_range(std::int64_t value) {
                .limit = "-2^31 to 2^32 - 1"});
 }
 
-EngineKind RegisterMove::engine(const Machine& machine) const {
-  return sequencer_for(machine, name());
-}
+namespace {
 
-void RegisterMove::check(const Machine& machine) const { sequencer_for(machine, name()); }
+class RegisterMoveInstruction final : public InstructionOf<RegisterMove> {
+ public:
+  using InstructionOf::InstructionOf;
 
-Cost RegisterMove::cost(const Machine& machine) const {
-  return sequencer_cost(machine, machine.core.sequencer.register_move_cycles);
-}
+  std::string_view name() const override { return "register_move"; }
 
-EngineKind RegisterLoad::engine(const Machine& machine) const {
-  return sequencer_for(machine, name());
-}
-
-void RegisterLoad::check(const Machine& machine) const {
-  sequencer_for(machine, name());
-  require_scalar(name(), "src", src_);
-}
-
-void RegisterLoad::execute(CoreState&) const {
-  if (result_ != nullptr) {
-    *result_ = load_integer(src_.dtype(), src_.data());
+  EngineKind engine(const Machine& machine) const override {
+    return sequencer_for(machine, name());
   }
+
+  void check(const Machine& machine) const override { sequencer_for(machine, name()); }
+
+  void access(AccessList& list) const override { list.uses_state(HiddenState::kRegisters); }
+  void execute(CoreState&) const override {}
+
+  Cost cost(const Machine& machine) const override {
+    return sequencer_cost(machine, machine.core.sequencer.register_move_cycles);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(RegisterMove args) {
+  return std::make_unique<RegisterMoveInstruction>(std::move(args));
 }
 
-Cost RegisterLoad::cost(const Machine& machine) const {
-  return sequencer_cost(machine, machine.core.sequencer.register_load_cycles);
+namespace {
+
+class RegisterLoadInstruction final : public InstructionOf<RegisterLoad> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "register_load"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return sequencer_for(machine, name());
+  }
+
+  void check(const Machine& machine) const override {
+    sequencer_for(machine, name());
+    require_scalar(name(), "src", args_.src);
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.src);
+    list.uses_state(HiddenState::kRegisters);
+  }
+
+  void execute(CoreState&) const override {
+    if (args_.result != nullptr) {
+      *args_.result = load_integer(args_.src.dtype(), args_.src.data());
+    }
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return sequencer_cost(machine, machine.core.sequencer.register_load_cycles);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(RegisterLoad args) {
+  return std::make_unique<RegisterLoadInstruction>(std::move(args));
 }
 
-EngineKind RegisterStore::engine(const Machine& machine) const {
-  return sequencer_for(machine, name());
-}
+namespace {
 
-void RegisterStore::check(const Machine& machine) const {
-  sequencer_for(machine, name());
-  require_scalar(name(), "dst", dst_);
-  require_register_range(value_);
-}
+class RegisterStoreInstruction final : public InstructionOf<RegisterStore> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void RegisterStore::execute(CoreState&) const {
-  // Little-endian: the low bytes come first.
-  std::memcpy(dst_.data(), &value_, size_bytes(dst_.dtype()));
-}
+  std::string_view name() const override { return "register_store"; }
 
-Cost RegisterStore::cost(const Machine& machine) const {
-  return sequencer_cost(machine, machine.core.sequencer.register_store_cycles);
+  EngineKind engine(const Machine& machine) const override {
+    return sequencer_for(machine, name());
+  }
+
+  void check(const Machine& machine) const override {
+    sequencer_for(machine, name());
+    require_scalar(name(), "dst", args_.dst);
+    require_register_range(args_.value);
+  }
+
+  void access(AccessList& list) const override {
+    list.write(args_.dst);
+    list.uses_state(HiddenState::kRegisters);
+  }
+
+  void execute(CoreState&) const override {
+    // Little-endian: the low bytes come first.
+    std::memcpy(args_.dst.data(), &args_.value, size_bytes(args_.dst.dtype()));
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return sequencer_cost(machine, machine.core.sequencer.register_store_cycles);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(RegisterStore args) {
+  return std::make_unique<RegisterStoreInstruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -71,96 +71,119 @@ void require_mx_dtype(std::string_view instruction, std::string_view role, const
                 {DType::kFloat8E4m3fnX4, DType::kFloat8E5m2X4, DType::kFloat4E2m1fnX4});
 }
 
+class NcMatmulMxInstruction final : public InstructionOf<NcMatmulMx> {
+ public:
+  explicit NcMatmulMxInstruction(NcMatmulMx args)
+      : InstructionOf(std::move(args)),
+        stationary_rows_(mx::scale_rows(args_.stationary_scale, args_.stationary.partitions())),
+        moving_rows_(mx::scale_rows(args_.moving_scale, args_.moving.partitions())) {}
+
+  std::string_view name() const override { return "nc_matmul_mx"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
+
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_space(name(), "dst", args_.dst, {Space::kPsum});
+    require_space(name(), "stationary", args_.stationary, {Space::kSbuf});
+    require_space(name(), "moving", args_.moving, {Space::kSbuf});
+    require_space(name(), "stationary_scale", args_.stationary_scale, {Space::kSbuf});
+    require_space(name(), "moving_scale", args_.moving_scale, {Space::kSbuf});
+    require_mx_dtype(name(), "stationary", args_.stationary);
+    require_mx_dtype(name(), "moving", args_.moving);
+    require_dtype(name(), "dst", args_.dst, {DType::kFloat32, DType::kBfloat16});
+    require_same_partitions(name(), "stationary", args_.stationary, "moving", args_.moving);
+    require_partition_start(machine, name(), "stationary", args_.stationary);
+    require_partition_start(machine, name(), "moving", args_.moving);
+    if (args_.stationary.free_size() % 2 != 0) {
+      refuse("mx-layout",
+             {.rule = "the stationary tile of nc_matmul_mx has an even number of columns",
+              .here = args_.stationary.describe(),
+              .fix = "add a column of zeros"});
+    }
+    mx::require_scale(name(), "stationary_scale", args_.stationary_scale,
+                      args_.stationary.partitions(), args_.stationary.free_size());
+    mx::require_scale(name(), "moving_scale", args_.moving_scale, args_.moving.partitions(),
+                      args_.moving.free_size());
+    require_product_shape(machine, name(), args_.dst, args_.stationary.free_size(),
+                          args_.moving.free_size());
+    require_array_tile(machine, args_.stationary, args_.stationary.free_size(),
+                       args_.options.tile_position, args_.options.tile_size, true);
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.stationary);
+    list.read(args_.moving);
+    for (const std::vector<Tensor>* quadrants : {&stationary_rows_, &moving_rows_}) {
+      for (const Tensor& rows : *quadrants) {
+        list.read(rows);
+      }
+    }
+    list.add(args_.dst,
+             args_.options.accumulate == false ? AccessKind::kWrite : AccessKind::kAccumulate);
+  }
+
+  void execute(CoreState&) const override {
+    std::vector<float> result = product();
+    store_product(args_.dst, args_.options.accumulate, result.data());
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return product_cost(machine, {.contraction = args_.stationary.partitions() * mx::kPacked,
+                                  .stationary_columns = args_.stationary.free_size(),
+                                  .moving_columns = args_.moving.free_size(),
+                                  .dtype = args_.stationary.dtype(),
+                                  .mx = true,
+                                  .blocks = array_blocks(machine, args_.options.tile_position,
+                                                         args_.options.tile_size)});
+  }
+
+  bool adds_always() const override { return args_.options.accumulate.value_or(false); }
+
+ private:
+  std::vector<float> product() const {
+    const std::int64_t m_count = args_.stationary.free_size();
+    const std::int64_t n_count = args_.moving.free_size();
+    const std::vector<std::byte> stationary = unpack(args_.stationary);
+    const std::vector<std::byte> moving = unpack(args_.moving);
+    std::vector<float> sum(static_cast<std::size_t>(m_count * n_count), 0.0F);
+    std::vector<float> dot(sum.size());
+    for (std::int64_t group = 0; group < args_.stationary.partitions() / mx::kGroupPartitions;
+         ++group) {
+      tile_product(group_rows(stationary, group, m_count), group_rows(moving, group, n_count),
+                   kGroupValues, static_cast<std::size_t>(m_count),
+                   static_cast<std::size_t>(n_count), dot.data(), n_count, false);
+      const std::vector<double> row_scales = scales_of(stationary_rows_, group);
+      const std::vector<double> column_scales = scales_of(moving_rows_, group);
+      parallel_for_partitions(
+          static_cast<std::size_t>(m_count), sum.size(), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t m = begin; m < end; ++m) {
+              float* out = sum.data() + m * static_cast<std::size_t>(n_count);
+              const float* in = dot.data() + m * static_cast<std::size_t>(n_count);
+              for (std::size_t n = 0; n < static_cast<std::size_t>(n_count); ++n) {
+                out[n] += static_cast<float>(static_cast<double>(in[n]) * row_scales[m] *
+                                             column_scales[n]);
+              }
+            }
+          });
+    }
+    for (float& value : sum) {
+      value =
+          value == value ? value : std::numeric_limits<float>::quiet_NaN();  // one NaN: 0x7FC00000
+    }
+    return sum;
+  }
+
+  std::vector<Tensor> stationary_rows_;
+  std::vector<Tensor> moving_rows_;
+};
+
 }  // namespace
 
-EngineKind NcMatmulMx::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
-
-void NcMatmulMx::check(const Machine& machine) const {
-  engine(machine);
-  require_space(name(), "dst", dst_, {Space::kPsum});
-  require_space(name(), "stationary", stationary_, {Space::kSbuf});
-  require_space(name(), "moving", moving_, {Space::kSbuf});
-  require_space(name(), "stationary_scale", stationary_scale_, {Space::kSbuf});
-  require_space(name(), "moving_scale", moving_scale_, {Space::kSbuf});
-  require_mx_dtype(name(), "stationary", stationary_);
-  require_mx_dtype(name(), "moving", moving_);
-  require_dtype(name(), "dst", dst_, {DType::kFloat32, DType::kBfloat16});
-  require_same_partitions(name(), "stationary", stationary_, "moving", moving_);
-  require_partition_start(machine, name(), "stationary", stationary_);
-  require_partition_start(machine, name(), "moving", moving_);
-  if (stationary_.free_size() % 2 != 0) {
-    refuse("mx-layout",
-           {.rule = "the stationary tile of nc_matmul_mx has an even number of columns",
-            .here = stationary_.describe(),
-            .fix = "add a column of zeros"});
-  }
-  mx::require_scale(name(), "stationary_scale", stationary_scale_, stationary_.partitions(),
-                    stationary_.free_size());
-  mx::require_scale(name(), "moving_scale", moving_scale_, moving_.partitions(),
-                    moving_.free_size());
-  require_product_shape(machine, name(), dst_, stationary_.free_size(), moving_.free_size());
-  require_array_tile(machine, stationary_, stationary_.free_size(), options_.tile_position,
-                     options_.tile_size, true);
-}
-
-void NcMatmulMx::access(AccessList& list) const {
-  list.read(stationary_);
-  list.read(moving_);
-  for (const std::vector<Tensor>* quadrants : {&stationary_rows_, &moving_rows_}) {
-    for (const Tensor& rows : *quadrants) {
-      list.read(rows);
-    }
-  }
-  list.add(dst_, options_.accumulate == false ? AccessKind::kWrite : AccessKind::kAccumulate);
-}
-
-std::vector<float> NcMatmulMx::product() const {
-  const std::int64_t m_count = stationary_.free_size();
-  const std::int64_t n_count = moving_.free_size();
-  const std::vector<std::byte> stationary = unpack(stationary_);
-  const std::vector<std::byte> moving = unpack(moving_);
-  std::vector<float> sum(static_cast<std::size_t>(m_count * n_count), 0.0F);
-  std::vector<float> dot(sum.size());
-  for (std::int64_t group = 0; group < stationary_.partitions() / mx::kGroupPartitions; ++group) {
-    tile_product(group_rows(stationary, group, m_count), group_rows(moving, group, n_count),
-                 kGroupValues, static_cast<std::size_t>(m_count), static_cast<std::size_t>(n_count),
-                 dot.data(), n_count, false);
-    const std::vector<double> row_scales = scales_of(stationary_rows_, group);
-    const std::vector<double> column_scales = scales_of(moving_rows_, group);
-    parallel_for_partitions(
-        static_cast<std::size_t>(m_count), sum.size(), [&](std::size_t begin, std::size_t end) {
-          for (std::size_t m = begin; m < end; ++m) {
-            float* out = sum.data() + m * static_cast<std::size_t>(n_count);
-            const float* in = dot.data() + m * static_cast<std::size_t>(n_count);
-            for (std::size_t n = 0; n < static_cast<std::size_t>(n_count); ++n) {
-              out[n] +=
-                  static_cast<float>(static_cast<double>(in[n]) * row_scales[m] * column_scales[n]);
-            }
-          }
-        });
-  }
-  for (float& value : sum) {
-    value =
-        value == value ? value : std::numeric_limits<float>::quiet_NaN();  // one NaN: 0x7FC00000
-  }
-  return sum;
-}
-
-void NcMatmulMx::execute(CoreState&) const {
-  std::vector<float> result = product();
-  store_product(dst_, options_.accumulate, result.data());
-}
-
-Cost NcMatmulMx::cost(const Machine& machine) const {
-  return product_cost(
-      machine, {.contraction = stationary_.partitions() * mx::kPacked,
-                .stationary_columns = stationary_.free_size(),
-                .moving_columns = moving_.free_size(),
-                .dtype = stationary_.dtype(),
-                .mx = true,
-                .blocks = array_blocks(machine, options_.tile_position, options_.tile_size)});
+std::unique_ptr<Instruction> make_instruction(NcMatmulMx args) {
+  return std::make_unique<NcMatmulMxInstruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -57,86 +57,114 @@ void aggregate(const float* triples, std::size_t count, float* out) {
   out[1] = squares / total;
 }
 
+class BnStatsInstruction final : public InstructionOf<BnStats> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "bn_stats"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
+
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data", args_.data);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_statistics(name(), "dst", args_.dst,
+                       args_.dst.free_size() == static_cast<std::int64_t>(kStatistics),
+                       "6 elements per partition");
+    // nl.tile_size.bn_stats_fmax, as many as one PSUM bank holds (hw.md §1.4).
+    const std::int64_t most =
+        machine.core.psum.bank_bytes / static_cast<std::int64_t>(sizeof(float));
+    require_statistics(name(), "data", args_.data, args_.data.free_size() <= most,
+                       fmt::format("at most {} elements per partition", most));
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.write(args_.dst);
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.data);
+    const std::size_t row = in.row_elements();
+    for_each_block(args_.dst.partitions(), row, 3.0, [&](const Block& block) {
+      const float* x = in.read(block, 0);
+      auto* z = scratch<float>(2, out.elements(block));
+      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
+        statistics_of(x + p * row, 0, row, z + p * kStatistics);
+        statistics_of(x + p * row, 1, row, z + p * kStatistics + kTriple);
+      }
+      out.write(block, z);
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.bn_stats,
+                       args_.data.free_size(), {&args_.data});
+  }
+};
+
 }  // namespace
 
-EngineKind BnStats::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
+std::unique_ptr<Instruction> make_instruction(BnStats args) {
+  return std::make_unique<BnStatsInstruction>(std::move(args));
 }
 
-void BnStats::check(const Machine& machine) const {
-  engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data", data_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_statistics(name(), "dst", dst_,
-                     dst_.free_size() == static_cast<std::int64_t>(kStatistics),
-                     "6 elements per partition");
-  // nl.tile_size.bn_stats_fmax, as many as one PSUM bank holds (hw.md §1.4).
-  const std::int64_t most = machine.core.psum.bank_bytes / static_cast<std::int64_t>(sizeof(float));
-  require_statistics(name(), "data", data_, data_.free_size() <= most,
-                     fmt::format("at most {} elements per partition", most));
-}
+namespace {
 
-void BnStats::access(AccessList& list) const {
-  list.read(data_);
-  list.write(dst_);
-}
+class BnAggregateInstruction final : public InstructionOf<BnAggregate> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void BnStats::execute(CoreState&) const {
-  const TileRows out(dst_), in(data_);
-  const std::size_t row = in.row_elements();
-  for_each_block(dst_.partitions(), row, 3.0, [&](const Block& block) {
-    const float* x = in.read(block, 0);
-    auto* z = scratch<float>(2, out.elements(block));
-    for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-      statistics_of(x + p * row, 0, row, z + p * kStatistics);
-      statistics_of(x + p * row, 1, row, z + p * kStatistics + kTriple);
-    }
-    out.write(block, z);
-  });
-}
+  std::string_view name() const override { return "bn_aggr"; }
 
-Cost BnStats::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.bn_stats, data_.free_size(),
-                     {&data_});
-}
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
 
-EngineKind BnAggregate::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data", args_.data);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_statistics(name(), "dst", args_.dst, args_.dst.free_size() == 2,
+                       "2 elements per partition");
+    require_statistics(name(), "data", args_.data,
+                       args_.data.free_size() % static_cast<std::int64_t>(kTriple) == 0,
+                       "a multiple of 3 elements per partition");
+  }
 
-void BnAggregate::check(const Machine& machine) const {
-  engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data", data_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_statistics(name(), "dst", dst_, dst_.free_size() == 2, "2 elements per partition");
-  require_statistics(name(), "data", data_,
-                     data_.free_size() % static_cast<std::int64_t>(kTriple) == 0,
-                     "a multiple of 3 elements per partition");
-}
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.write(args_.dst);
+  }
 
-void BnAggregate::access(AccessList& list) const {
-  list.read(data_);
-  list.write(dst_);
-}
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.data);
+    const std::size_t row = in.row_elements();
+    for_each_block(args_.dst.partitions(), row, 3.0, [&](const Block& block) {
+      const float* x = in.read(block, 0);
+      auto* z = scratch<float>(2, out.elements(block));
+      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
+        aggregate(x + p * row, row, z + p * 2);
+      }
+      out.write(block, z);
+    });
+  }
 
-void BnAggregate::execute(CoreState&) const {
-  const TileRows out(dst_), in(data_);
-  const std::size_t row = in.row_elements();
-  for_each_block(dst_.partitions(), row, 3.0, [&](const Block& block) {
-    const float* x = in.read(block, 0);
-    auto* z = scratch<float>(2, out.elements(block));
-    for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-      aggregate(x + p * row, row, z + p * 2);
-    }
-    out.write(block, z);
-  });
-}
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.bn_aggregate,
+                       args_.data.free_size(), {&args_.data});
+  }
+};
 
-Cost BnAggregate::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.bn_aggregate,
-                     data_.free_size(), {&data_});
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(BnAggregate args) {
+  return std::make_unique<BnAggregateInstruction>(std::move(args));
 }
 
 }  // namespace trena

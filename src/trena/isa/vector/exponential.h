@@ -5,27 +5,12 @@
 
 namespace trena {
 
-class Exponential final : public Instruction {
- public:
-  Exponential(Tensor dst, Tensor src, Operand max_value, Reduction reduction)
-      : dst_(std::move(dst)),
-        src_(std::move(src)),
-        max_value_(std::move(max_value)),
-        reduction_(std::move(reduction)) {}
-
-  std::string_view name() const override { return "exponential"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  IndirectOperands indirect_operands() const override { return {&dst_, &src_}; }
-
- private:
-  Tensor dst_;
-  Tensor src_;
-  Operand max_value_;
-  Reduction reduction_;
+struct Exponential {
+  Tensor dst;
+  Tensor src;
+  Operand max_value;
+  Reduction reduction;
 };
+std::unique_ptr<Instruction> make_instruction(Exponential args);
 
 }  // namespace trena

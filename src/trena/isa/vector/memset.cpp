@@ -40,62 +40,77 @@ void require_integer_value(const Tensor& dst, const MemsetValue& value) {
           .limit = fmt::format("an integer from {} to {}", low, high)});
 }
 
+class MemsetInstruction final : public InstructionOf<Memset> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "memset"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), args_.engine);
+  }
+
+  void check(const Machine& machine) const override {
+    require_space(name(), "dst", args_.dst, {Space::kSbuf, Space::kPsum});
+    require_partition_start(machine, name(), "dst", args_.dst);
+    require_engine_reaches(machine, name(), engine(machine), {&args_.dst});
+    if (is_packed_x4(args_.dst.dtype())) {
+      if (!is_zero()) {
+        refuse("memset-value",
+               {.rule = "memset has no notion of the values packed in an x4 element",
+                .here = fmt::format("value={} into {}", text(args_.value), args_.dst.describe()),
+                .limit = "0",
+                .fix = "load packed values with dma_copy"});
+      }
+      return;
+    }
+    require_compute_dtype(name(), "dst", args_.dst);
+    if (info(args_.dst.dtype()).is_integer &&
+        !is_zero()) {  // 0.0 has the bits of 0: kernels write it
+      require_integer_value(args_.dst, args_.value);
+    }
+  }
+
+  void access(AccessList& list) const override { list.write(args_.dst); }
+
+  void execute(CoreState&) const override {
+    std::uint32_t bits = 0;
+    if (!is_zero() && info(args_.dst.dtype()).is_integer) {
+      bits = static_cast<std::uint32_t>(std::get<std::int64_t>(args_.value));
+    } else if (!is_packed_x4(args_.dst.dtype())) {
+      const double number =
+          std::visit([](auto value) { return static_cast<double>(value); }, args_.value);
+      std::array<std::byte, 4> bytes{};
+      from_float(args_.dst.dtype(), static_cast<float>(number), bytes.data());
+      std::memcpy(&bits, bytes.data(), bytes.size());
+    }
+    const TileRows out(args_.dst);
+    for_each_block(args_.dst.partitions(), out.row_elements(), 0.25,
+                   [&](const Block& block) { out.fill(block, bits); });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    const EngineKind engine = this->engine(machine);
+    if (engine == EngineKind::kGpsimd) {
+      return stream_cost(machine, engine, machine.core.gpsimd.copy, args_.dst.free_size(),
+                         {&args_.dst});
+    }
+    const VectorEngine& vector = machine.core.vector;
+    const bool fast = is_zero() && size_bytes(args_.dst.dtype()) == 2;
+    return stream_cost(machine, engine, fast ? vector.memset_zero_16bit : vector.memset,
+                       args_.dst.free_size(), {&args_.dst});
+  }
+
+ private:
+  bool is_zero() const {
+    return std::visit([](auto number) { return number == 0; }, args_.value);
+  }
+};
+
 }  // namespace
 
-bool Memset::is_zero() const {
-  return std::visit([](auto number) { return number == 0; }, value_);
-}
-
-EngineKind Memset::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), engine_);
-}
-
-void Memset::check(const Machine& machine) const {
-  require_space(name(), "dst", dst_, {Space::kSbuf, Space::kPsum});
-  require_partition_start(machine, name(), "dst", dst_);
-  require_engine_reaches(machine, name(), engine(machine), {&dst_});
-  if (is_packed_x4(dst_.dtype())) {
-    if (!is_zero()) {
-      refuse("memset-value",
-             {.rule = "memset has no notion of the values packed in an x4 element",
-              .here = fmt::format("value={} into {}", text(value_), dst_.describe()),
-              .limit = "0",
-              .fix = "load packed values with dma_copy"});
-    }
-    return;
-  }
-  require_compute_dtype(name(), "dst", dst_);
-  if (info(dst_.dtype()).is_integer && !is_zero()) {  // 0.0 has the bits of 0: kernels write it
-    require_integer_value(dst_, value_);
-  }
-}
-
-void Memset::access(AccessList& list) const { list.write(dst_); }
-
-void Memset::execute(CoreState&) const {
-  std::uint32_t bits = 0;
-  if (!is_zero() && info(dst_.dtype()).is_integer) {
-    bits = static_cast<std::uint32_t>(std::get<std::int64_t>(value_));
-  } else if (!is_packed_x4(dst_.dtype())) {
-    const double number = std::visit([](auto value) { return static_cast<double>(value); }, value_);
-    std::array<std::byte, 4> bytes{};
-    from_float(dst_.dtype(), static_cast<float>(number), bytes.data());
-    std::memcpy(&bits, bytes.data(), bytes.size());
-  }
-  const TileRows out(dst_);
-  for_each_block(dst_.partitions(), out.row_elements(), 0.25,
-                 [&](const Block& block) { out.fill(block, bits); });
-}
-
-Cost Memset::cost(const Machine& machine) const {
-  const EngineKind engine = this->engine(machine);
-  if (engine == EngineKind::kGpsimd) {
-    return stream_cost(machine, engine, machine.core.gpsimd.copy, dst_.free_size(), {&dst_});
-  }
-  const VectorEngine& vector = machine.core.vector;
-  const bool fast = is_zero() && size_bytes(dst_.dtype()) == 2;
-  return stream_cost(machine, engine, fast ? vector.memset_zero_16bit : vector.memset,
-                     dst_.free_size(), {&dst_});
+std::unique_ptr<Instruction> make_instruction(Memset args) {
+  return std::make_unique<MemsetInstruction>(std::move(args));
 }
 
 }  // namespace trena

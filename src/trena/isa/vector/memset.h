@@ -11,24 +11,11 @@ namespace trena {
 // An integer tensor takes an integer, without a cast.
 using MemsetValue = std::variant<std::int64_t, double>;
 
-class Memset final : public Instruction {
- public:
-  Memset(Tensor dst, MemsetValue value, EngineRequest engine)
-      : dst_(std::move(dst)), value_(value), engine_(engine) {}
-
-  std::string_view name() const override { return "memset"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-
- private:
-  bool is_zero() const;
-
-  Tensor dst_;
-  MemsetValue value_;
-  EngineRequest engine_;
+struct Memset {
+  Tensor dst;
+  MemsetValue value;
+  EngineRequest engine;
 };
+std::unique_ptr<Instruction> make_instruction(Memset args);
 
 }  // namespace trena

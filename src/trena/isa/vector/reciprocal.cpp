@@ -4,37 +4,51 @@
 #include "trena/isa/stream.h"
 
 namespace trena {
+namespace {
 
-EngineKind Reciprocal::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
+class ReciprocalInstruction final : public InstructionOf<Reciprocal> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void Reciprocal::check(const Machine& machine) const {
-  engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data", data_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_same_elements(name(), "dst", dst_, "data", data_);
-}
+  std::string_view name() const override { return "reciprocal"; }
 
-void Reciprocal::access(AccessList& list) const {
-  list.read(data_);
-  list.write(dst_);
-}
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
 
-void Reciprocal::execute(CoreState&) const {
-  const TileRows out(dst_), in(data_);
-  for_each_block(dst_.partitions(), out.row_elements(), 1.0, [&](const Block& block) {
-    const float* x = in.read(block, 0);
-    float* z = out.target(block, 2, {x});
-    apply_row(MathFunction::kReciprocal, x, z, out.elements(block));
-    out.write(block, z);
-  });
-}
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data", args_.data);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+  }
 
-Cost Reciprocal::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.reciprocal,
-                     data_.free_size(), {&dst_, &data_});
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.write(args_.dst);
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.data);
+    for_each_block(args_.dst.partitions(), out.row_elements(), 1.0, [&](const Block& block) {
+      const float* x = in.read(block, 0);
+      float* z = out.target(block, 2, {x});
+      apply_row(MathFunction::kReciprocal, x, z, out.elements(block));
+      out.write(block, z);
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.reciprocal,
+                       args_.data.free_size(), {&args_.dst, &args_.data});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(Reciprocal args) {
+  return std::make_unique<ReciprocalInstruction>(std::move(args));
 }
 
 }  // namespace trena

@@ -5,20 +5,10 @@
 
 namespace trena {
 
-class Reciprocal final : public Instruction {
- public:
-  Reciprocal(Tensor dst, Tensor data) : dst_(std::move(dst)), data_(std::move(data)) {}
-
-  std::string_view name() const override { return "reciprocal"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-
- private:
-  Tensor dst_;
-  Tensor data_;
+struct Reciprocal {
+  Tensor dst;
+  Tensor data;
 };
+std::unique_ptr<Instruction> make_instruction(Reciprocal args);
 
 }  // namespace trena

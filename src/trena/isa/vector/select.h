@@ -15,57 +15,24 @@ struct IndexRange {
   std::int64_t start = 0;
 };
 
-class RangeSelect final : public Instruction {
- public:
+struct RangeSelect {
   static constexpr float kFill = -3.4028235e38F;  // the only one that the hardware has
-
-  RangeSelect(Tensor dst, Tensor on_true, IndexRange range, float on_false, Reduction reduction)
-      : dst_(std::move(dst)),
-        on_true_(std::move(on_true)),
-        range_(std::move(range)),
-        on_false_(on_false),
-        reduction_(std::move(reduction)) {}
-
-  std::string_view name() const override { return "range_select"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-
- private:
-  Tensor dst_;
-  Tensor on_true_;
-  IndexRange range_;
-  float on_false_;
-  Reduction reduction_;
+  Tensor dst;
+  Tensor on_true;
+  IndexRange range;
+  float on_false;
+  Reduction reduction;
 };
+std::unique_ptr<Instruction> make_instruction(RangeSelect args);
 
-class SelectReduce final : public Instruction {
- public:
-  SelectReduce(Tensor dst, Tensor predicate, Tensor on_true, Operand on_false, Reduction reduction,
-               bool reverse)
-      : dst_(std::move(dst)),
-        predicate_(std::move(predicate)),
-        on_true_(std::move(on_true)),
-        on_false_(std::move(on_false)),
-        reduction_(std::move(reduction)),
-        reverse_(reverse) {}
-
-  std::string_view name() const override { return "select_reduce"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-
- private:
-  Tensor dst_;
-  Tensor predicate_;
-  Tensor on_true_;
-  Operand on_false_;
-  Reduction reduction_;
-  bool reverse_;
+struct SelectReduce {
+  Tensor dst;
+  Tensor predicate;
+  Tensor on_true;
+  Operand on_false;
+  Reduction reduction;
+  bool reverse;
 };
+std::unique_ptr<Instruction> make_instruction(SelectReduce args);
 
 }  // namespace trena

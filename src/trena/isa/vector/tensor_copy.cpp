@@ -8,68 +8,85 @@
 #include "trena/isa/vector/copy_law.h"
 
 namespace trena {
+namespace {
 
-EngineKind TensorCopy::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), engine_);
-}
+class TensorCopyInstruction final : public InstructionOf<TensorCopy> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void TensorCopy::check(const Machine& machine) const {
-  require_space(name(), "dst", dst_, {Space::kSbuf, Space::kPsum});
-  require_space(name(), "src", src_, {Space::kSbuf, Space::kPsum});
-  require_same_tile(machine, name(), "dst", dst_, "src", src_);
-  require_engine_reaches(machine, name(), engine(machine), {&dst_, &src_});
-  for (const Tensor* tensor : {&dst_, &src_}) {
-    const Indirection* indirection = tensor->indirection().get();
-    if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns &&
-        engine(machine) == EngineKind::kGpsimd) {
-      refuse("indirect-operand", {.rule = "tensor_copy by an index runs on vector or scalar",
-                                  .here = "engine gpsimd",
-                                  .fix = "leave `engine` out"});
+  std::string_view name() const override { return "tensor_copy"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), args_.engine);
+  }
+
+  void check(const Machine& machine) const override {
+    require_space(name(), "dst", args_.dst, {Space::kSbuf, Space::kPsum});
+    require_space(name(), "src", args_.src, {Space::kSbuf, Space::kPsum});
+    require_same_tile(machine, name(), "dst", args_.dst, "src", args_.src);
+    require_engine_reaches(machine, name(), engine(machine), {&args_.dst, &args_.src});
+    for (const Tensor* tensor : {&args_.dst, &args_.src}) {
+      const Indirection* indirection = tensor->indirection().get();
+      if (indirection != nullptr && indirection->kind == Indirection::Kind::kColumns &&
+          engine(machine) == EngineKind::kGpsimd) {
+        refuse("indirect-operand", {.rule = "tensor_copy by an index runs on vector or scalar",
+                                    .here = "engine gpsimd",
+                                    .fix = "leave `engine` out"});
+      }
     }
   }
-}
 
-void TensorCopy::access(AccessList& list) const {
-  list.read(src_);
-  list.write(dst_);
-}
+  void access(AccessList& list) const override {
+    list.read(args_.src);
+    list.write(args_.dst);
+  }
 
-void TensorCopy::execute(CoreState& core) const {
-  const bool through_float32 =
-      dst_.dtype() != src_.dtype() ||
-      (engine(core.machine()) == EngineKind::kScalar && !core.machine().legality.scalar_copy_exact);
-  // Rows of one memory may overlap; then the source must leave it before dst is written.
-  const bool may_overlap = dst_.buffer()->storage == src_.buffer()->storage;
-  const TileRows out(dst_), in(src_);
-  for_each_block(dst_.partitions(), out.row_elements(), 0.5, [&](const Block& block) {
-    if (through_float32) {
-      const float* x = in.read(block, 0);
-      if (may_overlap) {
-        const std::size_t count = in.elements(block);
-        x = std::copy_n(x, count, scratch<float>(1, count)) - count;
+  void execute(CoreState& core) const override {
+    const bool through_float32 =
+        args_.dst.dtype() != args_.src.dtype() || (engine(core.machine()) == EngineKind::kScalar &&
+                                                   !core.machine().legality.scalar_copy_exact);
+    // Rows of one memory may overlap; then the source must leave it before dst is written.
+    const bool may_overlap = args_.dst.buffer()->storage == args_.src.buffer()->storage;
+    const TileRows out(args_.dst), in(args_.src);
+    for_each_block(args_.dst.partitions(), out.row_elements(), 0.5, [&](const Block& block) {
+      if (through_float32) {
+        const float* x = in.read(block, 0);
+        if (may_overlap) {
+          const std::size_t count = in.elements(block);
+          x = std::copy_n(x, count, scratch<float>(1, count)) - count;
+        }
+        out.write(block, x);
+      } else {
+        const std::byte* bits = in.read_packed(block, 0);
+        if (may_overlap) {
+          const std::size_t size = in.elements(block) * size_bytes(args_.src.dtype());
+          bits = std::copy_n(bits, size, scratch<std::byte>(1, size)) - size;
+        }
+        out.write_packed(block, bits);
       }
-      out.write(block, x);
-    } else {
-      const std::byte* bits = in.read_packed(block, 0);
-      if (may_overlap) {
-        const std::size_t size = in.elements(block) * size_bytes(src_.dtype());
-        bits = std::copy_n(bits, size, scratch<std::byte>(1, size)) - size;
-      }
-      out.write_packed(block, bits);
-    }
-  });
-}
+    });
+  }
 
-Cost TensorCopy::cost(const Machine& machine) const {
-  const EngineKind engine = this->engine(machine);
-  const bool scalar = engine == EngineKind::kScalar;
-  const StreamLaw& law = scalar                          ? scalar_copy_law(machine, dst_, src_)
-                         : engine == EngineKind::kGpsimd ? machine.core.gpsimd.copy
-                                                         : vector_copy_law(machine, dst_, src_);
-  Cost cost = stream_cost(machine, engine, law, src_.free_size(), {&dst_, &src_},
-                          scalar ? -scalar_psum_credit(machine, src_) : 0.0);
-  cost.gap = StartGap::kCopy;
-  return cost;
+  Cost cost(const Machine& machine) const override {
+    const EngineKind engine = this->engine(machine);
+    const bool scalar = engine == EngineKind::kScalar;
+    const StreamLaw& law = scalar ? scalar_copy_law(machine, args_.dst, args_.src)
+                           : engine == EngineKind::kGpsimd
+                               ? machine.core.gpsimd.copy
+                               : vector_copy_law(machine, args_.dst, args_.src);
+    Cost cost = stream_cost(machine, engine, law, args_.src.free_size(), {&args_.dst, &args_.src},
+                            scalar ? -scalar_psum_credit(machine, args_.src) : 0.0);
+    cost.gap = StartGap::kCopy;
+    return cost;
+  }
+
+  IndirectOperands indirect_operands() const override { return {&args_.dst, &args_.src}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(TensorCopy args) {
+  return std::make_unique<TensorCopyInstruction>(std::move(args));
 }
 
 }  // namespace trena

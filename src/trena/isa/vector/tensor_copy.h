@@ -6,23 +6,11 @@
 
 namespace trena {
 
-class TensorCopy final : public Instruction {
- public:
-  TensorCopy(Tensor dst, Tensor src, EngineRequest engine)
-      : dst_(std::move(dst)), src_(std::move(src)), engine_(engine) {}
-
-  std::string_view name() const override { return "tensor_copy"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  IndirectOperands indirect_operands() const override { return {&dst_, &src_}; }
-
- private:
-  Tensor dst_;
-  Tensor src_;
-  EngineRequest engine_;
+struct TensorCopy {
+  Tensor dst;
+  Tensor src;
+  EngineRequest engine;
 };
+std::unique_ptr<Instruction> make_instruction(TensorCopy args);
 
 }  // namespace trena

@@ -9,34 +9,15 @@
 
 namespace trena {
 
-class TensorReduce final : public Instruction {
- public:
+struct TensorReduce {
   // `axes` are numbered as the dimensions of `data`, 0 being the partitions. `keepdims` says only
   // how dst is written down: it changes nothing here.
-  TensorReduce(Tensor dst, AluOp op, Tensor data, std::vector<std::int64_t> axes, bool negate)
-      : dst_(std::move(dst)),
-        op_(op),
-        data_(std::move(data)),
-        axes_(std::move(axes)),
-        negate_(negate) {}
-
-  std::string_view name() const override { return "tensor_reduce"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
-
- private:
-  std::int64_t window() const;
-  void check_axes() const;
-
-  Tensor dst_;
-  AluOp op_;
-  Tensor data_;
-  std::vector<std::int64_t> axes_;
-  bool negate_;
+  Tensor dst;
+  AluOp op;
+  Tensor data;
+  std::vector<std::int64_t> axes;
+  bool negate;
 };
+std::unique_ptr<Instruction> make_instruction(TensorReduce args);
 
 }  // namespace trena

@@ -16,38 +16,13 @@ struct ScalarStep {
   bool reverse = false;
 };
 
-class TensorScalar final : public Instruction {
- public:
-  TensorScalar(Tensor dst, Tensor data, ScalarStep first, std::optional<ScalarStep> second,
-               EngineRequest engine)
-      : dst_(std::move(dst)),
-        data_(std::move(data)),
-        first_(std::move(first)),
-        second_(std::move(second)),
-        engine_(engine) {}
-
-  std::string_view name() const override { return "tensor_scalar"; }
-  // Unless asked otherwise: GpSimd for rsqrt and power, else the vector engine.
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  IndirectOperands indirect_operands() const override { return {&dst_, &data_}; }
-
- private:
-  bool uses(AluOp op) const { return first_.op == op || (second_ && second_->op == op); }
-  void check_engine(const Machine& machine, EngineKind engine) const;
-  void check_step(const Machine& machine, EngineKind engine, std::string_view op_role,
-                  std::string_view operand_role, const ScalarStep& step) const;
-  void execute_float32() const;
-  void execute_bits() const;
-
-  Tensor dst_;
-  Tensor data_;
-  ScalarStep first_;
-  std::optional<ScalarStep> second_;
-  EngineRequest engine_;
+struct TensorScalar {
+  Tensor dst;
+  Tensor data;
+  ScalarStep first;
+  std::optional<ScalarStep> second;
+  EngineRequest engine;
 };
+std::unique_ptr<Instruction> make_instruction(TensorScalar args);
 
 }  // namespace trena

@@ -5,30 +5,14 @@
 
 namespace trena {
 
-class TensorScalarCumulative final : public Instruction {
- public:
+struct TensorScalarCumulative {
   // reduction.op is op1; reduction.initial is imm1.
-  TensorScalarCumulative(Tensor dst, Tensor src, AluOp op0, Operand operand0, Reduction reduction)
-      : dst_(std::move(dst)),
-        src_(std::move(src)),
-        op0_(op0),
-        operand0_(std::move(operand0)),
-        reduction_(std::move(reduction)) {}
-
-  std::string_view name() const override { return "tensor_scalar_cumulative"; }
-  EngineKind engine(const Machine& machine) const override;
-  void check(const Machine& machine) const override;
-  void access(AccessList& list) const override;
-  void execute(CoreState& core) const override;
-  Cost cost(const Machine& machine) const override;
-  IndirectOperands indirect_operands() const override { return {&dst_, &src_}; }
-
- private:
-  Tensor dst_;
-  Tensor src_;
-  AluOp op0_;
-  Operand operand0_;
-  Reduction reduction_;
+  Tensor dst;
+  Tensor src;
+  AluOp op0;
+  Operand operand0;
+  Reduction reduction;
 };
+std::unique_ptr<Instruction> make_instruction(TensorScalarCumulative args);
 
 }  // namespace trena

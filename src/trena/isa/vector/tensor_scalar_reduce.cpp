@@ -6,67 +6,84 @@
 #include "trena/isa/vector/copy_law.h"
 
 namespace trena {
+namespace {
 
-EngineKind TensorScalarReduce::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
+class TensorScalarReduceInstruction final : public InstructionOf<TensorScalarReduce> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void TensorScalarReduce::check(const Machine& machine) const {
-  const EngineKind engine = this->engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data", data_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_same_elements(name(), "dst", dst_, "data", data_);
-  require_arithmetic(name(), "op0", step_.op);
-  require_operator(machine, name(), "op0", step_.op, engine);
-  require_lane_operand(name(), "operand0", step_.operand, data_, true);
-  if (step_.reverse) {
-    refuse("reverse-refused", {.rule = "tensor_scalar_reduce does not reverse its operands yet",
-                               .here = "reverse0=True",
-                               .limit = "reverse0=False",
-                               .fix = "use tensor_scalar, then tensor_reduce"});
+  std::string_view name() const override { return "tensor_scalar_reduce"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
   }
-  require_one_of(name(), "reduce_op", reduction_.op.value_or(AluOp::kBypass),
-                 {AluOp::kAdd, AluOp::kMultiply, AluOp::kMaximum, AluOp::kMinimum});
-  require_reduce_command(
-      name(), reduction_.command,
-      {ReduceCommand::kReduce, ReduceCommand::kResetReduce, ReduceCommand::kLoadReduce});
-  require_reduce_initial(name(), "reduce_init", reduction_, data_);
-  require_reduce_result(machine, name(), reduction_, data_);
-}
 
-void TensorScalarReduce::access(AccessList& list) const {
-  list.read(data_);
-  list.read(step_.operand);
-  list.write(dst_);
-  access_reduction(reduction_, HiddenState::kVectorAccumulators, list);
-}
+  void check(const Machine& machine) const override {
+    const EngineKind engine = this->engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data", args_.data);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_arithmetic(name(), "op0", args_.step.op);
+    require_operator(machine, name(), "op0", args_.step.op, engine);
+    require_lane_operand(name(), "operand0", args_.step.operand, args_.data, true);
+    if (args_.step.reverse) {
+      refuse("reverse-refused", {.rule = "tensor_scalar_reduce does not reverse its operands yet",
+                                 .here = "reverse0=True",
+                                 .limit = "reverse0=False",
+                                 .fix = "use tensor_scalar, then tensor_reduce"});
+    }
+    require_one_of(name(), "reduce_op", args_.reduction.op.value_or(AluOp::kBypass),
+                   {AluOp::kAdd, AluOp::kMultiply, AluOp::kMaximum, AluOp::kMinimum});
+    require_reduce_command(
+        name(), args_.reduction.command,
+        {ReduceCommand::kReduce, ReduceCommand::kResetReduce, ReduceCommand::kLoadReduce});
+    require_reduce_initial(name(), "reduce_init", args_.reduction, args_.data);
+    require_reduce_result(machine, name(), args_.reduction, args_.data);
+  }
 
-void TensorScalarReduce::execute(CoreState& core) const {
-  const TileRows out(dst_), in(data_);
-  const LaneOperand operand(step_.operand, in.row_elements());
-  float* accumulators = core.vector_accumulators.data() + data_.start_partition();
-  for_each_block(dst_.partitions(), out.row_elements(), 1.5, [&](const Block& block) {
-    const std::size_t count = out.elements(block);
-    const LaneView<float> lanes = operand.read(block, 3);
-    const float* x = in.read(block, 0);
-    auto* z = scratch<float>(2, count);  // not dst: reduce_init may lie there
-    apply_lane(step_.op, false, x, lanes, z, count);
-    accumulate_rows(*reduction_.op, reduction_, accumulators, block, z, in.row_elements());
-    out.write(block, z);
-  });
-  read_out(reduction_, accumulators, negate_);
-}
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.read(args_.step.operand);
+    list.write(args_.dst);
+    access_reduction(args_.reduction, HiddenState::kVectorAccumulators, list);
+  }
 
-Cost TensorScalarReduce::cost(const Machine& machine) const {
-  const VectorEngine& vector = machine.core.vector;
-  const double operand =
-      std::holds_alternative<Tensor>(step_.operand) ? vector.operand_cycles : 0.0;
-  return with_accumulator(
-      machine,
-      stream_cost(machine, EngineKind::kVector, vector_copy_law(machine, dst_, data_),
-                  data_.free_size(), {&dst_, &data_}, operand),
-      reduction_);
+  void execute(CoreState& core) const override {
+    const TileRows out(args_.dst), in(args_.data);
+    const LaneOperand operand(args_.step.operand, in.row_elements());
+    float* accumulators = core.vector_accumulators.data() + args_.data.start_partition();
+    for_each_block(args_.dst.partitions(), out.row_elements(), 1.5, [&](const Block& block) {
+      const std::size_t count = out.elements(block);
+      const LaneView<float> lanes = operand.read(block, 3);
+      const float* x = in.read(block, 0);
+      auto* z = scratch<float>(2, count);  // not dst: reduce_init may lie there
+      apply_lane(args_.step.op, false, x, lanes, z, count);
+      accumulate_rows(*args_.reduction.op, args_.reduction, accumulators, block, z,
+                      in.row_elements());
+      out.write(block, z);
+    });
+    read_out(args_.reduction, accumulators, args_.negate);
+  }
+
+  Cost cost(const Machine& machine) const override {
+    const VectorEngine& vector = machine.core.vector;
+    const double operand =
+        std::holds_alternative<Tensor>(args_.step.operand) ? vector.operand_cycles : 0.0;
+    return with_accumulator(
+        machine,
+        stream_cost(machine, EngineKind::kVector, vector_copy_law(machine, args_.dst, args_.data),
+                    args_.data.free_size(), {&args_.dst, &args_.data}, operand),
+        args_.reduction);
+  }
+
+  IndirectOperands indirect_operands() const override { return {&args_.dst, &args_.data}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(TensorScalarReduce args) {
+  return std::make_unique<TensorScalarReduceInstruction>(std::move(args));
 }
 
 }  // namespace trena

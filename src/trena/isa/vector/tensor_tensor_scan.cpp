@@ -58,61 +58,74 @@ void scan(const ScanOperators& operators, const float* a, const float* b, float 
   }
 }
 
+class TensorTensorScanInstruction final : public InstructionOf<TensorTensorScan> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "tensor_tensor_scan"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
+
+  void check(const Machine& machine) const override {
+    const EngineKind engine = this->engine(machine);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_tile(machine, name(), "data0", args_.data0);
+    require_tile(machine, name(), "data1", args_.data1);
+    require_same_partitions(name(), "data0", args_.data0, "data1", args_.data1);
+    require_same_elements(name(), "data0", args_.data0, "data1", args_.data1);
+    require_same_partitions(name(), "dst", args_.dst, "data0", args_.data0);
+    require_same_elements(name(), "dst", args_.dst, "data0", args_.data0);
+    require_not_both_psum(name(), "data0", args_.data0, "data1", args_.data1);
+    require_lane_operand(name(), "initial", args_.initial, args_.data0, false);
+    for (const auto& [role, op] :
+         {std::pair{"op0", args_.operators.op0}, {"op1", args_.operators.op1}}) {
+      require_arithmetic(name(), role, op);
+      require_binary(name(), role, op);
+      require_operator(machine, name(), role, op, engine);
+    }
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.data0);
+    list.read(args_.data1);
+    list.read(args_.initial);
+    list.write(args_.dst);
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), first(args_.data0), second(args_.data1);
+    for_each_block(args_.dst.partitions(), out.row_elements(), 4.0, [&](const Block& block) {
+      const std::size_t row = out.row_elements();
+      const float* a = first.read(block, 0);
+      const float* b = second.read(block, 1);
+      float* z = out.target(block, 2, {a, b});
+      auto* initial = scratch<float>(3, static_cast<std::size_t>(block.partitions));
+      for (std::int64_t p = 0; p < block.partitions; ++p) {
+        initial[p] = lane_value(args_.initial, block.first + p);  // before dst, which may hold it
+      }
+      for (std::int64_t p = 0; p < block.partitions; ++p) {
+        const std::size_t at = static_cast<std::size_t>(p) * row;
+        scan(args_.operators, a + at, b + at, initial[p], z + at, row);
+      }
+      out.write(block, z);
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    const VectorEngine& vector = machine.core.vector;
+    const double seed =
+        std::holds_alternative<Tensor>(args_.initial) ? vector.tensor_seed_cycles : 0.0;
+    return stream_cost(machine, EngineKind::kVector, vector.scan, args_.dst.free_size(),
+                       {&args_.dst, &args_.data0, &args_.data1}, seed);
+  }
+};
+
 }  // namespace
 
-EngineKind TensorTensorScan::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
-
-void TensorTensorScan::check(const Machine& machine) const {
-  const EngineKind engine = this->engine(machine);
-  require_tile(machine, name(), "dst", dst_);
-  require_tile(machine, name(), "data0", data0_);
-  require_tile(machine, name(), "data1", data1_);
-  require_same_partitions(name(), "data0", data0_, "data1", data1_);
-  require_same_elements(name(), "data0", data0_, "data1", data1_);
-  require_same_partitions(name(), "dst", dst_, "data0", data0_);
-  require_same_elements(name(), "dst", dst_, "data0", data0_);
-  require_not_both_psum(name(), "data0", data0_, "data1", data1_);
-  require_lane_operand(name(), "initial", initial_, data0_, false);
-  for (const auto& [role, op] : {std::pair{"op0", operators_.op0}, {"op1", operators_.op1}}) {
-    require_arithmetic(name(), role, op);
-    require_binary(name(), role, op);
-    require_operator(machine, name(), role, op, engine);
-  }
-}
-
-void TensorTensorScan::access(AccessList& list) const {
-  list.read(data0_);
-  list.read(data1_);
-  list.read(initial_);
-  list.write(dst_);
-}
-
-void TensorTensorScan::execute(CoreState&) const {
-  const TileRows out(dst_), first(data0_), second(data1_);
-  for_each_block(dst_.partitions(), out.row_elements(), 4.0, [&](const Block& block) {
-    const std::size_t row = out.row_elements();
-    const float* a = first.read(block, 0);
-    const float* b = second.read(block, 1);
-    float* z = out.target(block, 2, {a, b});
-    auto* initial = scratch<float>(3, static_cast<std::size_t>(block.partitions));
-    for (std::int64_t p = 0; p < block.partitions; ++p) {
-      initial[p] = lane_value(initial_, block.first + p);  // before dst, which may hold it
-    }
-    for (std::int64_t p = 0; p < block.partitions; ++p) {
-      const std::size_t at = static_cast<std::size_t>(p) * row;
-      scan(operators_, a + at, b + at, initial[p], z + at, row);
-    }
-    out.write(block, z);
-  });
-}
-
-Cost TensorTensorScan::cost(const Machine& machine) const {
-  const VectorEngine& vector = machine.core.vector;
-  const double seed = std::holds_alternative<Tensor>(initial_) ? vector.tensor_seed_cycles : 0.0;
-  return stream_cost(machine, EngineKind::kVector, vector.scan, dst_.free_size(),
-                     {&dst_, &data0_, &data1_}, seed);
+std::unique_ptr<Instruction> make_instruction(TensorTensorScan args) {
+  return std::make_unique<TensorTensorScanInstruction>(std::move(args));
 }
 
 }  // namespace trena

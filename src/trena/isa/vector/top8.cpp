@@ -61,149 +61,191 @@ std::uint32_t find_next(const float* row, std::size_t count, const float* values
   return kNotFound;
 }
 
+class Max8Instruction final : public InstructionOf<Max8> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "max8"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
+
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_searchable(machine, name(), "src", args_.src);
+    require_eight(machine, name(), "dst", args_.dst, args_.src);
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.src);
+    list.write(args_.dst);
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.src);
+    const std::size_t row = in.row_elements();
+    for_each_block(args_.dst.partitions(), row, 2.0, [&](const Block& block) {
+      const float* x = in.read(block, 0);
+      auto* z = scratch<float>(2, out.elements(block));
+      std::fill_n(z, out.elements(block), -std::numeric_limits<float>::infinity());
+      for (std::int64_t p = 0; p < block.partitions; ++p) {
+        const float* values = x + static_cast<std::size_t>(p) * row;
+        float* top = z + static_cast<std::size_t>(p) * kEight;
+        for (std::size_t i = 0; i < row; ++i) {
+          const float value = values[i];
+          if (!(value > top[kEight - 1])) {
+            continue;
+          }
+          std::size_t at = kEight - 1;
+          for (; at > 0 && value > top[at - 1]; --at) {
+            top[at] = top[at - 1];
+          }
+          top[at] = value;
+        }
+      }
+      out.write(block, z);
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.max8,
+                       args_.src.free_size(), {&args_.src});
+  }
+};
+
 }  // namespace
 
-EngineKind Max8::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
+std::unique_ptr<Instruction> make_instruction(Max8 args) {
+  return std::make_unique<Max8Instruction>(std::move(args));
 }
 
-void Max8::check(const Machine& machine) const {
-  engine(machine);
-  require_searchable(machine, name(), "src", src_);
-  require_eight(machine, name(), "dst", dst_, src_);
-}
+namespace {
 
-void Max8::access(AccessList& list) const {
-  list.read(src_);
-  list.write(dst_);
-}
+class NcFindIndex8Instruction final : public InstructionOf<NcFindIndex8> {
+ public:
+  using InstructionOf::InstructionOf;
 
-void Max8::execute(CoreState&) const {
-  const TileRows out(dst_), in(src_);
-  const std::size_t row = in.row_elements();
-  for_each_block(dst_.partitions(), row, 2.0, [&](const Block& block) {
-    const float* x = in.read(block, 0);
-    auto* z = scratch<float>(2, out.elements(block));
-    std::fill_n(z, out.elements(block), -std::numeric_limits<float>::infinity());
-    for (std::int64_t p = 0; p < block.partitions; ++p) {
-      const float* values = x + static_cast<std::size_t>(p) * row;
-      float* top = z + static_cast<std::size_t>(p) * kEight;
-      for (std::size_t i = 0; i < row; ++i) {
-        const float value = values[i];
-        if (!(value > top[kEight - 1])) {
-          continue;
-        }
-        std::size_t at = kEight - 1;
-        for (; at > 0 && value > top[at - 1]; --at) {
-          top[at] = top[at - 1];
-        }
-        top[at] = value;
-      }
-    }
-    out.write(block, z);
-  });
-}
+  std::string_view name() const override { return "nc_find_index8"; }
 
-Cost Max8::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.max8, src_.free_size(),
-                     {&src_});
-}
-
-EngineKind NcFindIndex8::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
-
-void NcFindIndex8::check(const Machine& machine) const {
-  engine(machine);
-  require_searchable(machine, name(), "data", data_);
-  require_eight(machine, name(), "vals", values_, data_);
-  require_eight(machine, name(), "dst", dst_, data_);
-  require_dtype(name(), "dst", dst_, {DType::kUint16, DType::kUint32});
-}
-
-void NcFindIndex8::access(AccessList& list) const {
-  list.read(data_);
-  list.read(values_);
-  list.write(dst_);
-}
-
-void NcFindIndex8::execute(CoreState&) const {
-  const TileRows out(dst_), in(data_), wanted(values_);
-  const std::size_t row = in.row_elements();
-  for_each_block(dst_.partitions(), row, 4.0, [&](const Block& block) {
-    const float* x = in.read(block, 0);
-    const float* values = wanted.read(block, 1);
-    auto* found = scratch<std::uint32_t>(2, out.elements(block));
-    for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-      for (std::size_t i = 0; i < kEight; ++i) {
-        found[p * kEight + i] =
-            find_next(x + p * row, row, values + p * kEight, found + p * kEight, i, 1);
-      }
-    }
-    out.write_bits(block, found);
-  });
-}
-
-Cost NcFindIndex8::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.find_index8,
-                     data_.free_size(), {&data_});
-}
-
-EngineKind NcMatchReplace8::engine(const Machine& machine) const {
-  return resolve_engine(machine, name(), std::nullopt);
-}
-
-void NcMatchReplace8::check(const Machine& machine) const {
-  engine(machine);
-  require_searchable(machine, name(), "data", data_);
-  require_tile(machine, name(), "dst", dst_);
-  require_same_partitions(name(), "dst", dst_, "data", data_);
-  require_same_elements(name(), "dst", dst_, "data", data_);
-  require_eight(machine, name(), "vals", values_, data_);
-  if (dst_index_) {
-    require_eight(machine, name(), "dst_idx", *dst_index_, data_);
-    require_dtype(name(), "dst_idx", *dst_index_, {DType::kUint16, DType::kUint32});
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
   }
-}
 
-void NcMatchReplace8::access(AccessList& list) const {
-  list.read(data_);
-  list.read(values_);
-  list.write(dst_);
-  if (dst_index_) {
-    list.write(*dst_index_);
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_searchable(machine, name(), "data", args_.data);
+    require_eight(machine, name(), "vals", args_.values, args_.data);
+    require_eight(machine, name(), "dst", args_.dst, args_.data);
+    require_dtype(name(), "dst", args_.dst, {DType::kUint16, DType::kUint32});
   }
-}
 
-void NcMatchReplace8::execute(CoreState&) const {
-  const TileRows out(dst_), in(data_), wanted(values_), index(dst_index_ ? *dst_index_ : values_);
-  const std::size_t row = in.row_elements();
-  for_each_block(dst_.partitions(), row, 4.0, [&](const Block& block) {
-    const std::size_t count = out.elements(block);
-    const float* x = in.read(block, 0);
-    const float* values = wanted.read(block, 1);
-    auto* z = scratch<float>(2, count);
-    auto* found = scratch<std::uint32_t>(3, static_cast<std::size_t>(block.partitions) * kEight);
-    std::copy_n(x, count, z);
-    for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-      for (std::size_t i = kEight; i-- > 0;) {
-        std::uint32_t& at = found[p * kEight + i];
-        at = find_next(x + p * row, row, values + p * kEight, found + p * kEight, i, -1);
-        if (at != kNotFound) {
-          z[p * row + at] = replacement_;
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.read(args_.values);
+    list.write(args_.dst);
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.data), wanted(args_.values);
+    const std::size_t row = in.row_elements();
+    for_each_block(args_.dst.partitions(), row, 4.0, [&](const Block& block) {
+      const float* x = in.read(block, 0);
+      const float* values = wanted.read(block, 1);
+      auto* found = scratch<std::uint32_t>(2, out.elements(block));
+      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
+        for (std::size_t i = 0; i < kEight; ++i) {
+          found[p * kEight + i] =
+              find_next(x + p * row, row, values + p * kEight, found + p * kEight, i, 1);
         }
       }
-    }
-    out.write(block, z);
-    if (dst_index_) {
-      index.write_bits(block, found);
-    }
-  });
+      out.write_bits(block, found);
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.find_index8,
+                       args_.data.free_size(), {&args_.data});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(NcFindIndex8 args) {
+  return std::make_unique<NcFindIndex8Instruction>(std::move(args));
 }
 
-Cost NcMatchReplace8::cost(const Machine& machine) const {
-  return stream_cost(machine, EngineKind::kVector, machine.core.vector.max8, data_.free_size(),
-                     {&data_, &dst_});
+namespace {
+
+class NcMatchReplace8Instruction final : public InstructionOf<NcMatchReplace8> {
+ public:
+  using InstructionOf::InstructionOf;
+
+  std::string_view name() const override { return "nc_match_replace8"; }
+
+  EngineKind engine(const Machine& machine) const override {
+    return resolve_engine(machine, name(), std::nullopt);
+  }
+
+  void check(const Machine& machine) const override {
+    engine(machine);
+    require_searchable(machine, name(), "data", args_.data);
+    require_tile(machine, name(), "dst", args_.dst);
+    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
+    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_eight(machine, name(), "vals", args_.values, args_.data);
+    if (args_.dst_index) {
+      require_eight(machine, name(), "dst_idx", *args_.dst_index, args_.data);
+      require_dtype(name(), "dst_idx", *args_.dst_index, {DType::kUint16, DType::kUint32});
+    }
+  }
+
+  void access(AccessList& list) const override {
+    list.read(args_.data);
+    list.read(args_.values);
+    list.write(args_.dst);
+    if (args_.dst_index) {
+      list.write(*args_.dst_index);
+    }
+  }
+
+  void execute(CoreState&) const override {
+    const TileRows out(args_.dst), in(args_.data), wanted(args_.values),
+        index(args_.dst_index ? *args_.dst_index : args_.values);
+    const std::size_t row = in.row_elements();
+    for_each_block(args_.dst.partitions(), row, 4.0, [&](const Block& block) {
+      const std::size_t count = out.elements(block);
+      const float* x = in.read(block, 0);
+      const float* values = wanted.read(block, 1);
+      auto* z = scratch<float>(2, count);
+      auto* found = scratch<std::uint32_t>(3, static_cast<std::size_t>(block.partitions) * kEight);
+      std::copy_n(x, count, z);
+      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
+        for (std::size_t i = kEight; i-- > 0;) {
+          std::uint32_t& at = found[p * kEight + i];
+          at = find_next(x + p * row, row, values + p * kEight, found + p * kEight, i, -1);
+          if (at != kNotFound) {
+            z[p * row + at] = args_.replacement;
+          }
+        }
+      }
+      out.write(block, z);
+      if (args_.dst_index) {
+        index.write_bits(block, found);
+      }
+    });
+  }
+
+  Cost cost(const Machine& machine) const override {
+    return stream_cost(machine, EngineKind::kVector, machine.core.vector.max8,
+                       args_.data.free_size(), {&args_.data, &args_.dst});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_instruction(NcMatchReplace8 args) {
+  return std::make_unique<NcMatchReplace8Instruction>(std::move(args));
 }
 
 }  // namespace trena
