@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "trena/core/dependences.h"
+#include "trena/core/idle_window.h"
 #include "trena/core/ranges.h"
 #include "trena/core/spill_moves.h"
 
@@ -93,7 +94,9 @@ class Placer {
   std::size_t unit_end(std::size_t index) const;
   bool make_room_for_unit(std::size_t first, std::size_t past, std::size_t& cut);
   bool bring_in(Tile& tile, std::int32_t id, int writer, std::size_t first);
+  std::optional<Idleness> idleness(const Ranges::Range& range, bool may_evict_dirty) const;
   std::optional<std::int64_t> evict_window(std::int64_t bytes, bool may_evict_dirty);
+  void evict_from(std::int64_t start, std::int64_t bytes);
   void evict(std::int32_t id);
   void evict_everything();
   [[noreturn]] void throw_operands_do_not_fit(std::size_t index) const;
@@ -114,6 +117,7 @@ class Placer {
   Dependences order_;
   Stream stream_;
   AccessList scratch_;
+  IdleWindow window_;
   std::string failure_;
   std::optional<std::uint32_t> last_meeting_;
   std::uint32_t order_block_ = 0;  // of nl.no_reorder, and the last item in it
@@ -518,68 +522,76 @@ void Placer::evict(std::int32_t id) {
   release(tile, now_, -1);
 }
 
-// The run of neighbouring ranges that has been idle longest for the transfers it costs to empty it.
-std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_evict_dirty) {
-  const std::vector<Ranges::Range> ranges = sbuf_.ranges();
+// What emptying a range would cost, and how long it has been, or will be, idle. None: it must stay.
+std::optional<Idleness> Placer::idleness(const Ranges::Range& range, bool may_evict_dirty) const {
+  constexpr double kForEver = std::numeric_limits<double>::max();
   const auto now = static_cast<double>(now_);
-  struct Window {
+  if (!range.stay) {
+    return Idleness{range.freed_at < 0 ? kForEver : now - static_cast<double>(range.freed_at) + 1,
+                    0, -1};
+  }
+  const Tile& tile = tiles_[static_cast<std::size_t>(tile_of_stay_[*range.stay])];
+  if (tile.pinned || (!tile.clean && !may_evict_dirty)) {
+    return std::nullopt;
+  }
+  const auto last_use = static_cast<double>(tile.last_use);
+  return tile.clean ? Idleness{now - last_use, 1, last_use}
+                    : Idleness{static_cast<double>(tile.uses[tile.next_use]) - now, 2, last_use};
+}
+
+// The run of neighbouring ranges that has been idle longest for the transfers it costs to empty it:
+// of all shortest runs of `bytes`, looked at in one pass.
+std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_evict_dirty) {
+  struct Best {
     double score = 0;
     double last_use = 0;
-    std::size_t first = 0;
-    std::size_t past = 0;
+    std::int64_t start = 0;
   };
-  std::optional<Window> best;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    double idle = std::numeric_limits<double>::max();
-    double transfers = 0;
-    double last_use = -1;
-    std::int64_t length = 0;
-    std::size_t j = i;
-    for (; j < ranges.size() && length < bytes && ranges[j].start == ranges[i].start + length;
-         ++j) {
-      length += ranges[j].length;
-      if (!ranges[j].stay) {
-        idle = std::min(idle, ranges[j].freed_at < 0
-                                  ? std::numeric_limits<double>::max()
-                                  : now - static_cast<double>(ranges[j].freed_at) + 1);
-        continue;
-      }
-      const Tile& tile = tiles_[static_cast<std::size_t>(tile_of_stay_[*ranges[j].stay])];
-      if (tile.pinned || (!tile.clean && !may_evict_dirty)) {
-        length = -1;
-        break;
-      }
-      idle = std::min(idle, tile.clean ? now - static_cast<double>(tile.last_use)
-                                       : static_cast<double>(tile.uses[tile.next_use]) - now);
-      transfers += tile.clean ? 1 : 2;
-      last_use = std::max(last_use, static_cast<double>(tile.last_use));
-      if (best && idle < best->score) {
-        length = -1;
-        break;
-      }
+  std::optional<Best> best;
+  IdleWindow& window = window_;
+  window.restart(0);
+  for (const Ranges::Range& range : sbuf_.ranges()) {
+    const std::optional<Idleness> idleness = this->idleness(range, may_evict_dirty);
+    if (!idleness || range.start != window.past()) {
+      window.restart(range.start);
     }
-    if (length < bytes) {
+    if (!idleness) {
       continue;
     }
-    const double score = std::max(idle / std::max(transfers, 1.0), 1e-9);
-    if (!best || score > best->score || (score == best->score && last_use < best->last_use)) {
-      best = Window{score, last_use, i, j};
+    window.push(range, *idleness);
+    for (; window.bytes() >= bytes; window.pop()) {
+      const double idle = window.idle();
+      if (best && idle < best->score) {
+        continue;
+      }
+      const double score = std::max(idle / std::max(window.transfers(), 1.0), 1e-9);
+      if (!best || score > best->score ||
+          (score == best->score && window.last_use() < best->last_use)) {
+        best = Best{score, window.last_use(), window.start()};
+      }
     }
   }
   if (!best) {
     return std::nullopt;
   }
-  const std::int64_t start = ranges[best->first].start;
+  evict_from(best->start, bytes);
+  return best->start;
+}
+
+// Everything in the shortest run of ranges from `start` that holds `bytes`.
+void Placer::evict_from(std::int64_t start, std::int64_t bytes) {
   std::vector<std::int32_t> victims;
-  for (std::size_t j = best->first; j < best->past; ++j) {
-    if (ranges[j].stay) {
-      victims.push_back(tile_of_stay_[*ranges[j].stay]);
+  for (const Ranges::Range& range : sbuf_.ranges(start)) {
+    if (range.start >= start + bytes) {
+      break;
+    }
+    if (range.stay) {
+      victims.push_back(tile_of_stay_[*range.stay]);
     }
   }
   for (const std::int32_t victim : victims) {
     evict(victim);
   }
-  return start;
 }
 
 void Placer::evict_everything() {

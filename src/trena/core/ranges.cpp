@@ -21,30 +21,30 @@ Ranges::Ranges(std::int64_t size_bytes,
   }
 }
 
-void Ranges::note_free(const Range& range) {
-  const std::pair entry(range.freed_at, range.start);
-  if (range.freed_at < 0) {
-    untouched_.insert(entry);
+void Ranges::note_free(ByStart::iterator range) {
+  const std::pair age(range->second.freed_at, range->first);
+  if (range->second.freed_at < 0) {
+    untouched_.emplace(age, range);
     return;
   }
-  used_.insert(entry);
-  used_by_[static_cast<std::size_t>(range.freed_by + 1)].insert(entry);
+  used_.emplace(age, range);
+  used_by_[static_cast<std::size_t>(range->second.freed_by + 1)].emplace(age, range);
 }
 
 void Ranges::add(const Range& range) {
-  ranges_.emplace(range.start, range);
+  const auto added = ranges_.emplace(range.start, range).first;
   if (!range.stay) {
-    note_free(range);
+    note_free(added);
   }
 }
 
 Ranges::ByStart::iterator Ranges::remove(ByStart::iterator range) {
-  const std::pair entry(range->second.freed_at, range->second.start);
+  const std::pair age(range->second.freed_at, range->first);
   if (!range->second.stay && range->second.freed_at < 0) {
-    untouched_.erase(entry);
+    untouched_.erase(age);
   } else if (!range->second.stay) {
-    used_.erase(entry);
-    used_by_[static_cast<std::size_t>(range->second.freed_by + 1)].erase(entry);
+    used_.erase(age);
+    used_by_[static_cast<std::size_t>(range->second.freed_by + 1)].erase(age);
   }
   return ranges_.erase(range);
 }
@@ -59,10 +59,11 @@ std::optional<std::int64_t> Ranges::find_in(const ByAge& ages, std::int64_t leng
         !range.stay && (!freed_by || range.freed_at < 0 || range.freed_by == *freed_by);
     return usable && range.freed_at <= stamp;
   };
-  for (const auto& [stamp, start] : ages) {
-    auto first = ranges_.find(start);
-    auto last = first;
-    std::int64_t found = first->second.length;
+  for (const auto& [age, range] : ages) {
+    const std::int64_t stamp = age.first;
+    ByStart::const_iterator first = range;
+    ByStart::const_iterator last = range;
+    std::int64_t found = range->second.length;
     while (first != ranges_.begin()) {
       const auto before = std::prev(first);
       if (before->first + before->second.length != first->first || !joins(before->second, stamp)) {
@@ -169,10 +170,10 @@ std::vector<Stay> Ranges::replace_former(std::int64_t start, std::int64_t end, S
 }
 
 void Ranges::release(Stay stay, std::int64_t index, int engine) {
-  Range& range = ranges_.at(start_of(stay));
-  range.stay.reset();
-  range.freed_at = index;
-  range.freed_by = engine;
+  const auto range = ranges_.find(start_of(stay));
+  range->second.stay.reset();
+  range->second.freed_at = index;
+  range->second.freed_by = engine;
   note_free(range);
 }
 
@@ -181,21 +182,12 @@ void Ranges::forget_stamps() {
   for (ByAge& ages : used_by_) {
     ages.clear();
   }
-  for (auto& [start, range] : ranges_) {
-    if (!range.stay) {
-      range.freed_at = -1;
-      untouched_.emplace(-1, start);
+  for (auto range = ranges_.begin(); range != ranges_.end(); ++range) {
+    if (!range->second.stay) {
+      range->second.freed_at = -1;
+      note_free(range);
     }
   }
-}
-
-std::vector<Ranges::Range> Ranges::ranges() const {
-  std::vector<Range> all;
-  all.reserve(ranges_.size());
-  for (const auto& [start, range] : ranges_) {
-    all.push_back(range);
-  }
-  return all;
 }
 
 }  // namespace trena

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
+#include <ranges>
+#include <utility>
 #include <vector>
 
 #include "trena/isa/instruction.h"
@@ -44,21 +45,23 @@ class Ranges {
   // All free space becomes one kind: used before repacking.
   void forget_stamps();
 
-  // All of them, sorted by start.
-  std::vector<Range> ranges() const;
+  // Those from `first` on, sorted by start.
+  auto ranges(std::int64_t first = 0) const {
+    return std::views::values(std::ranges::subrange(ranges_.lower_bound(first), ranges_.end()));
+  }
   // Of a stay that lives here now.
   std::int64_t start_of(Stay stay) const { return starts_[stay]; }
 
  private:
   using ByStart = std::map<std::int64_t, Range>;
-  using ByAge = std::set<std::pair<std::int64_t, std::int64_t>>;  // (freed_at, start)
+  using ByAge = std::map<std::pair<std::int64_t, std::int64_t>, ByStart::iterator>;
 
   struct Former {
     std::int64_t end;
     Stay stay;
   };
 
-  void note_free(const Range& range);
+  void note_free(ByStart::iterator range);
   void add(const Range& range);
   ByStart::iterator remove(ByStart::iterator range);
   std::optional<std::int64_t> find_in(const ByAge& ages, std::int64_t length,
@@ -66,7 +69,8 @@ class Ranges {
   std::vector<Stay> replace_former(std::int64_t start, std::int64_t end, Stay stay);
 
   ByStart ranges_;  // gapless but for barred ranges
-  // Free ranges by age: never used; used before; of these, by the engine that was last (0: a DMA).
+  // Free ranges by age, then start: never used; used before; of these, by the engine that was last
+  // (0: a DMA).
   ByAge untouched_;
   ByAge used_;
   std::array<ByAge, kEngineCount + 1> used_by_;
