@@ -280,6 +280,34 @@ TEST(Dependences, ANewStayWaitsForWhoeverTouchedItsBytes) {
   EXPECT_EQ(waits_of(order, edges, 4), std::vector{Wait::after_end(3)});
 }
 
+// Neither part covers the tile, so what it took over stays on its list: it must not go on from stay
+// to stay, or a loop over such tiles waits for everything since its beginning.
+TEST(Dependences, AStayWrittenInPartsHandsOnItsOwnAccessesOnly) {
+  Rig rig;
+  const Tensor tile = rig.sbuf({128, 2}, DType::kUint8);
+  const auto column = [&](std::int64_t byte) {
+    return tile.with(tile.dtype(), byte, std::vector<Dim>{tile.dim(0), {1, 1}});
+  };
+  Dependences order;
+  Edges edges;
+  std::uint32_t item = 0;
+  for (Dependences::Key stay = 10; stay < 20; ++stay) {
+    if (stay > 10) {
+      order.open(stay, region_of(tile), {stay - 1});
+    }
+    for (const std::int64_t byte : {0, 1}) {
+      order.visit(stay, item, column(byte), AccessKind::kWrite);
+      const std::vector<Wait> waits = waits_of(order, edges, item++);
+      std::vector<Wait> expected;  // the two accesses of the stay before
+      if (stay > 10) {
+        const auto past = static_cast<std::uint32_t>(2 * (stay - 10));
+        expected = {Wait::after_end(past - 2), Wait::after_end(past - 1)};
+      }
+      EXPECT_EQ(waits, expected);
+    }
+  }
+}
+
 TEST(Dependences, AStayThatWasNeverWrittenHandsItsWaitsOn) {
   Rig rig;
   const Tensor tile = rig.sbuf({128, 8});

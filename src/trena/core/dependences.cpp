@@ -34,15 +34,21 @@ Dependences::Bucket& Dependences::block(History& history, std::int64_t number) {
 }
 
 void Dependences::open(Key stay, const Region& whole, const std::vector<Key>& former) {
-  const Visit all{0, AccessKind::kRead, whole, Box(whole)};
+  Visit inherited{0, AccessKind::kRead, whole, Box(whole)};
+  inherited.buffer = kInherited;
   Bucket& bucket = history(stay).first;
   for (const Key key : former) {  // older stays, on the chip: one block
     const Bucket& old = histories_[key].first;
+    // Its writers waited for all that it inherited itself: whoever waits for one of them does so,
+    // too. Stays that are written part by part would else hand on everything since the beginning.
+    const bool written = old.writers != kNone;
     for (std::int32_t at : {old.writers, old.readers}) {
       for (; at != kNone; at = pending_[static_cast<std::size_t>(at)].next) {
-        Visit inherited = all;
-        inherited.item = pending_[static_cast<std::size_t>(at)].item;
-        remember(bucket.readers, inherited);
+        const Pending& pending = pending_[static_cast<std::size_t>(at)];
+        if (!written || pending.buffer != kInherited) {
+          inherited.item = pending.item;
+          remember(bucket.readers, inherited);
+        }
       }
     }
   }
@@ -111,7 +117,7 @@ void Dependences::settle(std::int32_t& list, const Visit& access) {
     // starting later is enough.
     const bool chain =
         pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
-    if (pending.buffer == kAnyBuffer || pending.buffer != access.buffer) {
+    if (pending.buffer != access.buffer || access.buffer == kAnyBuffer) {
       found_.push_back(chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item));
     }
     if (reads || !covers(access.region, region)) {

@@ -64,11 +64,12 @@ class Dependences {
     std::uint32_t item;
     std::int32_t next;  // in its list, kNone at the end
     AccessKind kind;
-    std::uint32_t buffer;  // kAnyBuffer in the history of one tensor
+    std::uint32_t buffer;  // in the history of one tensor kAnyBuffer, or kInherited by its stay
     Box box;
   };
   static constexpr std::int32_t kNone = -1;
   static constexpr std::uint32_t kAnyBuffer = ~0u;
+  static constexpr std::uint32_t kInherited = ~0u - 1;
   struct Visit {
     std::uint32_t item;
     AccessKind kind;
