@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from trena import errors, findings
@@ -60,15 +59,6 @@ def _print(found, launches: int) -> None:
 def _write_files(arguments, found) -> None:
     name = arguments.module or arguments.script[0]
     if arguments.json:
-        _write(arguments.json, findings.as_json(found, name))
+        common.write_json(arguments.json, findings.as_json(found, name))
     if arguments.sarif:
-        _write(arguments.sarif, findings.as_sarif(found, explain.explanations()))
-
-
-def _write(path: str, data: dict) -> None:
-    text = json.dumps(data, indent=2) + "\n"
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+        common.write_json(arguments.sarif, findings.as_sarif(found, explain.explanations()))

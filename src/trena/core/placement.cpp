@@ -550,10 +550,10 @@ std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_ev
   std::optional<Best> best;
   IdleWindow& window = window_;
   window.restart(0);
-  for (const Ranges::Range& range : sbuf_.ranges()) {
+  for (const auto& [start, range] : sbuf_.by_start()) {
     const std::optional<Idleness> idleness = this->idleness(range, may_evict_dirty);
-    if (!idleness || range.start != window.past()) {
-      window.restart(range.start);
+    if (!idleness || start != window.past()) {
+      window.restart(start);
     }
     if (!idleness) {
       continue;
@@ -581,12 +581,10 @@ std::optional<std::int64_t> Placer::evict_window(std::int64_t bytes, bool may_ev
 // Everything in the shortest run of ranges from `start` that holds `bytes`.
 void Placer::evict_from(std::int64_t start, std::int64_t bytes) {
   std::vector<std::int32_t> victims;
-  for (const Ranges::Range& range : sbuf_.ranges(start)) {
-    if (range.start >= start + bytes) {
-      break;
-    }
-    if (range.stay) {
-      victims.push_back(tile_of_stay_[*range.stay]);
+  const auto& ranges = sbuf_.by_start();
+  for (auto at = ranges.find(start); at != ranges.end() && at->first < start + bytes; ++at) {
+    if (at->second.stay) {
+      victims.push_back(tile_of_stay_[*at->second.stay]);
     }
   }
   for (const std::int32_t victim : victims) {
@@ -596,7 +594,7 @@ void Placer::evict_from(std::int64_t start, std::int64_t bytes) {
 
 void Placer::evict_everything() {
   std::vector<std::int32_t> resident;
-  for (const Ranges::Range& range : sbuf_.ranges()) {
+  for (const auto& [start, range] : sbuf_.by_start()) {
     if (range.stay) {
       resident.push_back(tile_of_stay_[*range.stay]);
     }
@@ -758,7 +756,7 @@ void Placer::throw_operands_do_not_fit(std::size_t index) const {
 void Placer::throw_psum(const Tile& tile, std::size_t index) const {
   const Psum& psum = machine_.core.psum;
   std::string list;
-  for (const Ranges::Range& range : psum_.ranges()) {
+  for (const auto& [start, range] : psum_.by_start()) {
     if (range.stay) {
       const Tile& other = tiles_[static_cast<std::size_t>(tile_of_stay_[*range.stay])];
       list += fmt::format("{}{} (line {})", list.empty() ? "" : ", ", other.buffer->name,

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -45,10 +44,7 @@ class Ranges {
   // All free space becomes one kind: used before repacking.
   void forget_stamps();
 
-  // Those from `first` on, sorted by start.
-  auto ranges(std::int64_t first = 0) const {
-    return std::views::values(std::ranges::subrange(ranges_.lower_bound(first), ranges_.end()));
-  }
+  const std::map<std::int64_t, Range>& by_start() const { return ranges_; }
   // Of a stay that lives here now.
   std::int64_t start_of(Stay stay) const { return starts_[stay]; }
 

@@ -140,6 +140,20 @@ void for_each_block(std::int64_t partitions, std::size_t row_elements, double co
                           });
 }
 
+// Calls fn(x, z) for each partition, as above: a row of `in`, and the row of `out` made of it.
+template <typename Fn>
+void for_each_row(std::int64_t partitions, const TileRows& out, const TileRows& in,
+                  double cost_per_element, Fn&& fn) {
+  for_each_block(partitions, in.row_elements(), cost_per_element, [&](const Block& block) {
+    const float* x = in.read(block, 0);
+    auto* z = scratch<float>(2, out.elements(block));
+    for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
+      fn(x + p * in.row_elements(), z + p * out.row_elements());
+    }
+    out.write(block, z);
+  });
+}
+
 // The bits that a bitvec operator sees of a number: two's complement, 32 bits.
 std::uint32_t number_bits(double number);
 

@@ -223,6 +223,27 @@ void require_tile(const Machine& machine, std::string_view instruction, std::str
   require_partition_start(machine, instruction, role, tensor);
 }
 
+void require_elementwise(const Machine& machine, std::string_view instruction, const Tensor& dst,
+                         std::string_view role_a, const Tensor& a) {
+  require_tile(machine, instruction, "dst", dst);
+  require_tile(machine, instruction, role_a, a);
+  require_same_partitions(instruction, "dst", dst, role_a, a);
+  require_same_elements(instruction, "dst", dst, role_a, a);
+}
+
+void require_elementwise(const Machine& machine, std::string_view instruction, const Tensor& dst,
+                         std::string_view role_a, const Tensor& a, std::string_view role_b,
+                         const Tensor& b) {
+  require_tile(machine, instruction, "dst", dst);
+  require_tile(machine, instruction, role_a, a);
+  require_tile(machine, instruction, role_b, b);
+  require_same_partitions(instruction, role_a, a, role_b, b);
+  require_same_elements(instruction, role_a, a, role_b, b);
+  require_same_partitions(instruction, "dst", dst, role_a, a);
+  require_same_elements(instruction, "dst", dst, role_a, a);
+  require_not_both_psum(instruction, role_a, a, role_b, b);
+}
+
 void require_lane_operand(std::string_view instruction, std::string_view role,
                           const Operand& operand, const Tensor& data, bool require_float32) {
   const Tensor* tensor = std::get_if<Tensor>(&operand);

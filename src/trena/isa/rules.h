@@ -69,6 +69,14 @@ void require_compute_dtype(std::string_view instruction, std::string_view role,
 void require_tile(const Machine& machine, std::string_view instruction, std::string_view role,
                   const Tensor& tensor);
 
+// dst = f(a), element by element: two tiles, as many partitions and elements.
+void require_elementwise(const Machine& machine, std::string_view instruction, const Tensor& dst,
+                         std::string_view role_a, const Tensor& a);
+// dst = f(a, b), of which at most one is in PSUM.
+void require_elementwise(const Machine& machine, std::string_view instruction, const Tensor& dst,
+                         std::string_view role_a, const Tensor& a, std::string_view role_b,
+                         const Tensor& b);
+
 // `lane-operand`: a per-partition operand is a number or one value per partition of `data`; float32
 // where `exact`.
 void require_lane_operand(std::string_view instruction, std::string_view role,

@@ -24,10 +24,7 @@ class AffineSelectInstruction final : public InstructionOf<AffineSelect> {
     engine(machine);
     require_space(name(), "dst", args_.dst, {Space::kSbuf});
     require_space(name(), "on_true_tile", args_.on_true, {Space::kSbuf});
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "on_true_tile", args_.on_true);
-    require_same_partitions(name(), "dst", args_.dst, "on_true_tile", args_.on_true);
-    require_same_elements(name(), "dst", args_.dst, "on_true_tile", args_.on_true);
+    require_elementwise(machine, name(), args_.dst, "on_true_tile", args_.on_true);
     require_one_of(name(), "cmp_op", args_.compare,
                    {AluOp::kEqual, AluOp::kNotEqual, AluOp::kGreaterEqual, AluOp::kGreater,
                     AluOp::kLessEqual, AluOp::kLess});

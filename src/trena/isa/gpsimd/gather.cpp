@@ -157,14 +157,6 @@ class LocalGatherInstruction final : public InstructionOf<LocalGather> {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(LocalGather args) {
-  return std::make_unique<LocalGatherInstruction>(std::move(args));
-}
-
-namespace {
-
 class NcNGatherInstruction final : public InstructionOf<NcNGather> {
  public:
   using InstructionOf::InstructionOf;
@@ -230,6 +222,10 @@ class NcNGatherInstruction final : public InstructionOf<NcNGather> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(LocalGather args) {
+  return std::make_unique<LocalGatherInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(NcNGather args) {
   return std::make_unique<NcNGatherInstruction>(std::move(args));

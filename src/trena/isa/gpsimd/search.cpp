@@ -142,14 +142,6 @@ class SequenceBoundsInstruction final : public InstructionOf<SequenceBounds> {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(SequenceBounds args) {
-  return std::make_unique<SequenceBoundsInstruction>(std::move(args));
-}
-
-namespace {
-
 class NonzeroWithCountInstruction final : public InstructionOf<NonzeroWithCount> {
  public:
   explicit NonzeroWithCountInstruction(NonzeroWithCount args)
@@ -229,14 +221,6 @@ class NonzeroWithCountInstruction final : public InstructionOf<NonzeroWithCount>
   Tensor rows_out_;  // the first partition of each GpSimd core
   Tensor rows_in_;
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(NonzeroWithCount args) {
-  return std::make_unique<NonzeroWithCountInstruction>(std::move(args));
-}
-
-namespace {
 
 class TopKInstruction final : public InstructionOf<TopK> {
  public:
@@ -323,6 +307,14 @@ class TopKInstruction final : public InstructionOf<TopK> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(SequenceBounds args) {
+  return std::make_unique<SequenceBoundsInstruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(NonzeroWithCount args) {
+  return std::make_unique<NonzeroWithCountInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(TopK args) {
   return std::make_unique<TopKInstruction>(std::move(args));

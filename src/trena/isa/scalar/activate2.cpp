@@ -47,10 +47,7 @@ class Activate2Instruction final : public InstructionOf<Activate2> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_elementwise(machine, name(), args_.dst, "data", args_.data);
     require_activation_table(machine, args_.function);
     check_steps();
     check_operand(machine, "imm0", args_.first.operand);

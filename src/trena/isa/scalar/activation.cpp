@@ -40,10 +40,7 @@ class ActivationInstruction final : public InstructionOf<Activation> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", data());
-    require_same_partitions(name(), "dst", args_.dst, "data", data());
-    require_same_elements(name(), "dst", args_.dst, "data", data());
+    require_elementwise(machine, name(), args_.dst, "data", data());
     require_activation_table(machine, args_.function);
     check_bias(machine);
     require_lane_operand(name(), "scale", args_.input.scale, data(), true);

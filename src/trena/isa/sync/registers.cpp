@@ -100,14 +100,6 @@ class RegisterMoveInstruction final : public InstructionOf<RegisterMove> {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(RegisterMove args) {
-  return std::make_unique<RegisterMoveInstruction>(std::move(args));
-}
-
-namespace {
-
 class RegisterLoadInstruction final : public InstructionOf<RegisterLoad> {
  public:
   using InstructionOf::InstructionOf;
@@ -138,14 +130,6 @@ class RegisterLoadInstruction final : public InstructionOf<RegisterLoad> {
     return sequencer_cost(machine, machine.core.sequencer.register_load_cycles);
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(RegisterLoad args) {
-  return std::make_unique<RegisterLoadInstruction>(std::move(args));
-}
-
-namespace {
 
 class RegisterStoreInstruction final : public InstructionOf<RegisterStore> {
  public:
@@ -179,6 +163,14 @@ class RegisterStoreInstruction final : public InstructionOf<RegisterStore> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(RegisterMove args) {
+  return std::make_unique<RegisterMoveInstruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(RegisterLoad args) {
+  return std::make_unique<RegisterLoadInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(RegisterStore args) {
   return std::make_unique<RegisterStoreInstruction>(std::move(args));

@@ -90,14 +90,9 @@ class BnStatsInstruction final : public InstructionOf<BnStats> {
   void execute(CoreState&) const override {
     const TileRows out(args_.dst), in(args_.data);
     const std::size_t row = in.row_elements();
-    for_each_block(args_.dst.partitions(), row, 3.0, [&](const Block& block) {
-      const float* x = in.read(block, 0);
-      auto* z = scratch<float>(2, out.elements(block));
-      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-        statistics_of(x + p * row, 0, row, z + p * kStatistics);
-        statistics_of(x + p * row, 1, row, z + p * kStatistics + kTriple);
-      }
-      out.write(block, z);
+    for_each_row(args_.dst.partitions(), out, in, 3.0, [&](const float* x, float* z) {
+      statistics_of(x, 0, row, z);
+      statistics_of(x, 1, row, z + kTriple);
     });
   }
 
@@ -106,14 +101,6 @@ class BnStatsInstruction final : public InstructionOf<BnStats> {
                        args_.data.free_size(), {&args_.data});
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(BnStats args) {
-  return std::make_unique<BnStatsInstruction>(std::move(args));
-}
-
-namespace {
 
 class BnAggregateInstruction final : public InstructionOf<BnAggregate> {
  public:
@@ -145,14 +132,8 @@ class BnAggregateInstruction final : public InstructionOf<BnAggregate> {
   void execute(CoreState&) const override {
     const TileRows out(args_.dst), in(args_.data);
     const std::size_t row = in.row_elements();
-    for_each_block(args_.dst.partitions(), row, 3.0, [&](const Block& block) {
-      const float* x = in.read(block, 0);
-      auto* z = scratch<float>(2, out.elements(block));
-      for (std::size_t p = 0; p < static_cast<std::size_t>(block.partitions); ++p) {
-        aggregate(x + p * row, row, z + p * 2);
-      }
-      out.write(block, z);
-    });
+    for_each_row(args_.dst.partitions(), out, in, 3.0,
+                 [&](const float* x, float* z) { aggregate(x, row, z); });
   }
 
   Cost cost(const Machine& machine) const override {
@@ -162,6 +143,10 @@ class BnAggregateInstruction final : public InstructionOf<BnAggregate> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(BnStats args) {
+  return std::make_unique<BnStatsInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(BnAggregate args) {
   return std::make_unique<BnAggregateInstruction>(std::move(args));

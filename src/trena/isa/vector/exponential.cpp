@@ -20,10 +20,7 @@ class ExponentialInstruction final : public InstructionOf<Exponential> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "src", args_.src);
-    require_same_partitions(name(), "dst", args_.dst, "src", args_.src);
-    require_same_elements(name(), "dst", args_.dst, "src", args_.src);
+    require_elementwise(machine, name(), args_.dst, "src", args_.src);
     require_dtype(name(), "dst", args_.dst,
                   {DType::kFloat8E4m3, DType::kFloat8E5m2, DType::kFloat16, DType::kBfloat16,
                    DType::kFloat32, DType::kTfloat32, DType::kInt8, DType::kInt16, DType::kInt32,

@@ -88,14 +88,6 @@ class RngInstruction final : public InstructionOf<Rng> {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(Rng args) {
-  return std::make_unique<RngInstruction>(std::move(args));
-}
-
-namespace {
-
 class Rand2Instruction final : public InstructionOf<Rand2> {
  public:
   using InstructionOf::InstructionOf;
@@ -153,14 +145,6 @@ class Rand2Instruction final : public InstructionOf<Rand2> {
                        args_.dst.free_size(), {&args_.dst});
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(Rand2 args) {
-  return std::make_unique<Rand2Instruction>(std::move(args));
-}
-
-namespace {
 
 class DropoutInstruction final : public InstructionOf<Dropout> {
  public:
@@ -225,14 +209,6 @@ class DropoutInstruction final : public InstructionOf<Dropout> {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(Dropout args) {
-  return std::make_unique<DropoutInstruction>(std::move(args));
-}
-
-namespace {
-
 class SetRngSeedInstruction final : public InstructionOf<SetRngSeed> {
  public:
   using InstructionOf::InstructionOf;
@@ -270,14 +246,6 @@ class SetRngSeedInstruction final : public InstructionOf<SetRngSeed> {
     return stream_cost(machine, EngineKind::kVector, machine.core.vector.random, 1, {});
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(SetRngSeed args) {
-  return std::make_unique<SetRngSeedInstruction>(std::move(args));
-}
-
-namespace {
 
 class RandState : public Instruction {
  public:
@@ -360,6 +328,22 @@ class RandGetStateInstruction final : public RandState {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(Rng args) {
+  return std::make_unique<RngInstruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(Rand2 args) {
+  return std::make_unique<Rand2Instruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(Dropout args) {
+  return std::make_unique<DropoutInstruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(SetRngSeed args) {
+  return std::make_unique<SetRngSeedInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(RandSetState args) {
   return std::make_unique<RandSetStateInstruction>(std::move(args));

@@ -18,10 +18,7 @@ class ReciprocalInstruction final : public InstructionOf<Reciprocal> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_elementwise(machine, name(), args_.dst, "data", args_.data);
   }
 
   void access(AccessList& list) const override {

@@ -20,14 +20,7 @@ class ScalarTensorTensorInstruction final : public InstructionOf<ScalarTensorTen
 
   void check(const Machine& machine) const override {
     const EngineKind engine = this->engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_tile(machine, name(), "operand1", args_.operand1);
-    require_same_partitions(name(), "data", args_.data, "operand1", args_.operand1);
-    require_same_elements(name(), "data", args_.data, "operand1", args_.operand1);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
-    require_not_both_psum(name(), "data", args_.data, "operand1", args_.operand1);
+    require_elementwise(machine, name(), args_.dst, "data", args_.data, "operand1", args_.operand1);
     require_arithmetic(name(), "op0", args_.first.op);
     require_arithmetic(name(), "op1", args_.op1);
     require_operator(machine, name(), "op0", args_.first.op, engine);

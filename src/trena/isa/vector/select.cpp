@@ -23,10 +23,7 @@ class RangeSelectInstruction final : public InstructionOf<RangeSelect> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "on_true_tile", args_.on_true);
-    require_same_partitions(name(), "dst", args_.dst, "on_true_tile", args_.on_true);
-    require_same_elements(name(), "dst", args_.dst, "on_true_tile", args_.on_true);
+    require_elementwise(machine, name(), args_.dst, "on_true_tile", args_.on_true);
     if (!info(args_.on_true.dtype()).is_float) {
       refuse("dtype-refused",
              {.rule = "range_select selects floats",
@@ -105,14 +102,6 @@ class RangeSelectInstruction final : public InstructionOf<RangeSelect> {
                             args_.reduction);
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(RangeSelect args) {
-  return std::make_unique<RangeSelectInstruction>(std::move(args));
-}
-
-namespace {
 
 class SelectReduceInstruction final : public InstructionOf<SelectReduce> {
  public:
@@ -201,6 +190,10 @@ class SelectReduceInstruction final : public InstructionOf<SelectReduce> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(RangeSelect args) {
+  return std::make_unique<RangeSelectInstruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(SelectReduce args) {
   return std::make_unique<SelectReduceInstruction>(std::move(args));

@@ -43,10 +43,7 @@ class TensorScalarInstruction final : public InstructionOf<TensorScalar> {
   }
 
   void check(const Machine& machine) const override {
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_elementwise(machine, name(), args_.dst, "data", args_.data);
     const EngineKind engine = this->engine(machine);
     require_engine_reaches(machine, name(), engine, {&args_.dst, &args_.data});
     if (args_.second && is_bitvec(args_.first.op) != is_bitvec(args_.second->op)) {

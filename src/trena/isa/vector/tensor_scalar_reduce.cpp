@@ -20,10 +20,7 @@ class TensorScalarReduceInstruction final : public InstructionOf<TensorScalarRed
 
   void check(const Machine& machine) const override {
     const EngineKind engine = this->engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_same_elements(name(), "dst", args_.dst, "data", args_.data);
+    require_elementwise(machine, name(), args_.dst, "data", args_.data);
     require_arithmetic(name(), "op0", args_.step.op);
     require_operator(machine, name(), "op0", args_.step.op, engine);
     require_lane_operand(name(), "operand0", args_.step.operand, args_.data, true);

@@ -31,14 +31,7 @@ class TensorTensorInstruction final : public InstructionOf<TensorTensor> {
   }
 
   void check(const Machine& machine) const override {
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data1", args_.data1);
-    require_tile(machine, name(), "data2", args_.data2);
-    require_same_partitions(name(), "data1", args_.data1, "data2", args_.data2);
-    require_same_elements(name(), "data1", args_.data1, "data2", args_.data2);
-    require_same_partitions(name(), "dst", args_.dst, "data1", args_.data1);
-    require_same_elements(name(), "dst", args_.dst, "data1", args_.data1);
-    require_not_both_psum(name(), "data1", args_.data1, "data2", args_.data2);
+    require_elementwise(machine, name(), args_.dst, "data1", args_.data1, "data2", args_.data2);
     const EngineKind engine = this->engine(machine);
     require_binary(name(), "op", args_.op);
     require_operator(machine, name(), "op", args_.op, engine);

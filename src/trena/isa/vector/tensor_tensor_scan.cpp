@@ -70,14 +70,7 @@ class TensorTensorScanInstruction final : public InstructionOf<TensorTensorScan>
 
   void check(const Machine& machine) const override {
     const EngineKind engine = this->engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data0", args_.data0);
-    require_tile(machine, name(), "data1", args_.data1);
-    require_same_partitions(name(), "data0", args_.data0, "data1", args_.data1);
-    require_same_elements(name(), "data0", args_.data0, "data1", args_.data1);
-    require_same_partitions(name(), "dst", args_.dst, "data0", args_.data0);
-    require_same_elements(name(), "dst", args_.dst, "data0", args_.data0);
-    require_not_both_psum(name(), "data0", args_.data0, "data1", args_.data1);
+    require_elementwise(machine, name(), args_.dst, "data0", args_.data0, "data1", args_.data1);
     require_lane_operand(name(), "initial", args_.initial, args_.data0, false);
     for (const auto& [role, op] :
          {std::pair{"op0", args_.operators.op0}, {"op1", args_.operators.op1}}) {

@@ -85,26 +85,19 @@ class Max8Instruction final : public InstructionOf<Max8> {
   void execute(CoreState&) const override {
     const TileRows out(args_.dst), in(args_.src);
     const std::size_t row = in.row_elements();
-    for_each_block(args_.dst.partitions(), row, 2.0, [&](const Block& block) {
-      const float* x = in.read(block, 0);
-      auto* z = scratch<float>(2, out.elements(block));
-      std::fill_n(z, out.elements(block), -std::numeric_limits<float>::infinity());
-      for (std::int64_t p = 0; p < block.partitions; ++p) {
-        const float* values = x + static_cast<std::size_t>(p) * row;
-        float* top = z + static_cast<std::size_t>(p) * kEight;
-        for (std::size_t i = 0; i < row; ++i) {
-          const float value = values[i];
-          if (!(value > top[kEight - 1])) {
-            continue;
-          }
-          std::size_t at = kEight - 1;
-          for (; at > 0 && value > top[at - 1]; --at) {
-            top[at] = top[at - 1];
-          }
-          top[at] = value;
+    for_each_row(args_.dst.partitions(), out, in, 2.0, [&](const float* values, float* top) {
+      std::fill_n(top, kEight, -std::numeric_limits<float>::infinity());
+      for (std::size_t i = 0; i < row; ++i) {
+        const float value = values[i];
+        if (!(value > top[kEight - 1])) {
+          continue;
         }
+        std::size_t at = kEight - 1;
+        for (; at > 0 && value > top[at - 1]; --at) {
+          top[at] = top[at - 1];
+        }
+        top[at] = value;
       }
-      out.write(block, z);
     });
   }
 
@@ -113,14 +106,6 @@ class Max8Instruction final : public InstructionOf<Max8> {
                        args_.src.free_size(), {&args_.src});
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(Max8 args) {
-  return std::make_unique<Max8Instruction>(std::move(args));
-}
-
-namespace {
 
 class NcFindIndex8Instruction final : public InstructionOf<NcFindIndex8> {
  public:
@@ -168,14 +153,6 @@ class NcFindIndex8Instruction final : public InstructionOf<NcFindIndex8> {
                        args_.data.free_size(), {&args_.data});
   }
 };
-
-}  // namespace
-
-std::unique_ptr<Instruction> make_instruction(NcFindIndex8 args) {
-  return std::make_unique<NcFindIndex8Instruction>(std::move(args));
-}
-
-namespace {
 
 class NcMatchReplace8Instruction final : public InstructionOf<NcMatchReplace8> {
  public:
@@ -243,6 +220,14 @@ class NcMatchReplace8Instruction final : public InstructionOf<NcMatchReplace8> {
 };
 
 }  // namespace
+
+std::unique_ptr<Instruction> make_instruction(Max8 args) {
+  return std::make_unique<Max8Instruction>(std::move(args));
+}
+
+std::unique_ptr<Instruction> make_instruction(NcFindIndex8 args) {
+  return std::make_unique<NcFindIndex8Instruction>(std::move(args));
+}
 
 std::unique_ptr<Instruction> make_instruction(NcMatchReplace8 args) {
   return std::make_unique<NcMatchReplace8Instruction>(std::move(args));
