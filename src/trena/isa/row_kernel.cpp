@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "trena/number/convert.h"
+#include "trena/number/transpose.h"
 
 namespace trena {
 
@@ -79,12 +80,16 @@ void TileRows::for_each_line(const Block& block, Fn&& fn) const {
   }
 }
 
+bool TileRows::has_packed_rows() const {
+  return columns_.empty() && pattern_.rank == 1 &&
+         pattern_.dims[0].stride_bytes == static_cast<std::int64_t>(size_bytes(dtype_));
+}
+
 // The block is one contiguous run of bytes.
 bool TileRows::is_packed(const Block& block) const {
-  const auto width = static_cast<std::int64_t>(size_bytes(dtype_));
-  return columns_.empty() && pattern_.rank == 1 && pattern_.dims[0].stride_bytes == width &&
+  return has_packed_rows() &&
          (block.partitions == 1 ||
-          partition_stride_ == static_cast<std::int64_t>(row_elements_) * width);
+          partition_stride_ == static_cast<std::int64_t>(row_elements_ * size_bytes(dtype_)));
 }
 
 float* TileRows::own(const Block& block) const {
@@ -186,6 +191,20 @@ void TileRows::write_packed(const Block& block, const std::byte* bytes) const {
                            std::size_t first) {
     copy_row(width, bytes + first * width, static_cast<std::ptrdiff_t>(width), line, stride, count);
   });
+}
+
+std::byte* TileRows::read_transposed(std::int64_t partitions) const {
+  const std::size_t width = size_bytes(dtype_);
+  const auto rows = static_cast<std::size_t>(partitions);
+  auto* out = scratch<std::byte>(1, rows * row_elements_ * width);
+  if (has_packed_rows() && partition_stride_ >= 0) {
+    transpose_bits(width, base_, static_cast<std::size_t>(partition_stride_), rows, row_elements_,
+                   out);
+  } else {
+    transpose_bits(width, read_packed({0, partitions}, 0), row_elements_ * width, rows,
+                   row_elements_, out);
+  }
+  return out;
 }
 
 void TileRows::fill(const Block& block, std::uint32_t bits) const {

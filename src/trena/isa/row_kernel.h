@@ -63,6 +63,8 @@ class TileRows {
   // Bytes as they are, packed; any element type.
   const std::byte* read_packed(const Block& block, std::size_t slot) const;
   void write_packed(const Block& block, const std::byte* bytes) const;
+  // The bytes of the first `partitions` rows as columns, packed; in slot 1, by way of slot 0.
+  std::byte* read_transposed(std::int64_t partitions) const;
   // The low bits of `bits` in every element.
   void fill(const Block& block, std::uint32_t bits) const;
 
@@ -72,6 +74,7 @@ class TileRows {
  private:
   template <typename Fn>
   void for_each_line(const Block& block, Fn&& fn) const;
+  bool has_packed_rows() const;
   bool is_packed(const Block& block) const;
   float* own(const Block& block) const;
 

@@ -12,7 +12,6 @@
 #include "trena/isa/tensor/product_work.h"
 #include "trena/memory/rows.h"
 #include "trena/number/tile_product.h"
-#include "trena/number/transpose.h"
 
 namespace trena {
 namespace {
@@ -202,14 +201,9 @@ class NcMatmulInstruction final : public InstructionOf<NcMatmul> {
   // Transpose mode: moving is the identity; dst[m, n] = stationary[n, m], bits unchanged (hw.md
   // §3.2).
   void move_bits() const {
-    const std::size_t width = size_bytes(args_.stationary.dtype());
-    const auto rows = static_cast<std::size_t>(args_.stationary.partitions());
-    const auto columns = static_cast<std::size_t>(stationary_columns());
-    const TileRows in(args_.stationary), out(args_.dst);
-    auto* turned = scratch<std::byte>(1, rows * columns * width);
-    transpose_bits(width, in.read_packed({0, args_.stationary.partitions()}, 0), columns * width,
-                   rows, columns, turned);
-    out.write_packed({0, args_.dst.partitions()}, turned);
+    const std::byte* turned =
+        TileRows(args_.stationary).read_transposed(args_.stationary.partitions());
+    TileRows(args_.dst).write_packed({0, args_.dst.partitions()}, turned);
   }
 
   void multiply(bool accumulate, float* out, std::int64_t out_row_floats) const {

@@ -9,7 +9,6 @@
 #include "trena/isa/stream.h"
 #include "trena/isa/tensor/product_work.h"
 #include "trena/number/convert.h"
-#include "trena/number/transpose.h"
 
 namespace trena {
 namespace {
@@ -74,19 +73,14 @@ class NcTransposeInstruction final : public InstructionOf<NcTranspose> {
   }
 
   void execute(CoreState& core) const override {
-    const std::size_t width = size_bytes(args_.data.dtype());
-    const auto rows = static_cast<std::size_t>(args_.data.partitions());
-    const auto columns = static_cast<std::size_t>(args_.data.free_size());
-    const TileRows in(args_.data), out(args_.dst);
-    auto* turned = scratch<std::byte>(1, rows * columns * width);
-    transpose_bits(width, in.read_packed({0, args_.data.partitions()}, 0), columns * width, rows,
-                   columns, turned);
+    std::byte* turned = TileRows(args_.data).read_transposed(args_.data.partitions());
     // The tensor engine of NeuronCore-v2 multiplies by the identity.
     if (engine(core.machine()) == EngineKind::kTensor &&
         !core.machine().legality.matmul_transpose_exact && info(args_.data.dtype()).is_float) {
-      poison(turned, columns, rows);
+      poison(turned, static_cast<std::size_t>(args_.dst.partitions()),
+             static_cast<std::size_t>(args_.dst.free_size()));
     }
-    out.write_packed({0, args_.dst.partitions()}, turned);
+    TileRows(args_.dst).write_packed({0, args_.dst.partitions()}, turned);
   }
 
   Cost cost(const Machine& machine) const override {
