@@ -13,8 +13,9 @@
 namespace trena {
 namespace {
 
-// Instructions that may be under way: enough to find independent ones behind a chain of products.
-constexpr std::size_t kWindow = 512;
+// Instructions that may be under way, for each thread: enough to find independent ones behind a
+// chain of products, few enough that their tiles stay in the cache.
+constexpr std::size_t kWindowPerThread = 64;
 // Telling the workers costs as much as a small instruction: they hear of several at once, or of one
 // that touches this many bytes.
 constexpr std::size_t kBatch = 16;
@@ -85,12 +86,14 @@ struct Executor::Job {
 };
 
 Executor::Executor(int core_count, Locate locate)
-    : locate_(std::move(locate)), jobs_(kWindow), hidden_(static_cast<std::size_t>(core_count)) {}
+    : locate_(std::move(locate)),
+      jobs_(kWindowPerThread * static_cast<std::size_t>(thread_count())),
+      hidden_(static_cast<std::size_t>(core_count)) {}
 
 Executor::~Executor() = default;  // Program has settled; the tasks wait for their last steps
 
-Executor::Job& Executor::job(Ticket ticket) { return jobs_[ticket % kWindow]; }
-const Executor::Job& Executor::job(Ticket ticket) const { return jobs_[ticket % kWindow]; }
+Executor::Job& Executor::job(Ticket ticket) { return jobs_[ticket % jobs_.size()]; }
+const Executor::Job& Executor::job(Ticket ticket) const { return jobs_[ticket % jobs_.size()]; }
 
 bool Executor::is_computed(Ticket ticket) const {
   return ticket <= retired_ || job(ticket).computed.load(std::memory_order_acquire);
@@ -135,8 +138,8 @@ void Executor::execute(const Instruction& instruction, const AccessList& accesse
 // ---- The caller's thread -----------------------------------------------------------------------
 
 void Executor::enter(const Instruction& instruction, const AccessList& accesses, CoreState& core) {
-  if (entered_ - retired_ == kWindow) {
-    settle();
+  if (entered_ - retired_ == jobs_.size()) {
+    make_room();
   }
   const Ticket ticket = ++entered_;
   Job& entry = job(ticket);
@@ -206,7 +209,7 @@ void Executor::publish() {
     workers_ += call ? 1 : 0;
   }
   if (call) {
-    tasks_.start([this] { work(); });
+    tasks_.start([this] { work(0); });
   }
   retire();
 }
@@ -215,6 +218,20 @@ void Executor::publish() {
 void Executor::retire() {
   while (retired_ < published_ && job(retired_ + 1).computed.load(std::memory_order_acquire)) {
     job(++retired_).accesses.unpin();
+  }
+}
+
+// Helps until half of the window is free again: the workers never run out of work meanwhile.
+void Executor::make_room() {
+  publish();
+  {
+    const std::lock_guard lock(mutex_);
+    ++workers_;
+  }
+  work(jobs_.size() / 2);
+  retire();
+  if (entered_ - retired_ == jobs_.size()) {
+    settle();
   }
 }
 
@@ -228,7 +245,7 @@ void Executor::settle() {
       const std::lock_guard lock(mutex_);
       ++workers_;
     }
-    work();
+    work(0);
     tasks_.wait();
     retire();
   }
@@ -248,11 +265,12 @@ void Executor::settle() {
 
 // ---- The workers -------------------------------------------------------------------------------
 
-// Computes what is ready, the earliest first, until nothing is.
-void Executor::work() {
+// Computes what is ready, the earliest first, until nothing is or no more than `enough` are under
+// way.
+void Executor::work(std::size_t enough) {
   const FlushDenormals flush;
   std::unique_lock lock(mutex_);
-  while (!ready_.empty()) {
+  while (!ready_.empty() && published_ - computed_ > enough) {
     const Ticket ticket = ready_.top();
     ready_.pop();
     ++computing_;
@@ -261,7 +279,7 @@ void Executor::work() {
     workers_ += call ? 1 : 0;
     lock.unlock();
     if (call) {
-      tasks_.start([this] { work(); });
+      tasks_.start([this] { work(0); });
     }
     Job& mine = job(ticket);
     std::exception_ptr failure;
@@ -272,6 +290,7 @@ void Executor::work() {
     }
     lock.lock();
     --computing_;
+    ++computed_;
     if (failure != nullptr && (failed_ == 0 || ticket < failed_)) {
       failed_ = ticket;
       failure_ = failure;

@@ -47,7 +47,8 @@ class Executor final : public Producer {
   void follow(Job& entry, Ticket ticket, Storage::Uses& uses, bool only_reads);
   void publish();
   void retire();
-  void work();
+  void make_room();
+  void work(std::size_t enough);
   static void compute(const Job& job, bool others_idle);
   bool is_computed(Ticket ticket) const;
   Job& job(Ticket ticket);
@@ -66,6 +67,7 @@ class Executor final : public Producer {
   std::priority_queue<Ticket, std::vector<Ticket>, std::greater<>> ready_;
   int workers_ = 0;
   int computing_ = 0;
+  Ticket computed_ = 0;  // how many
   Ticket failed_ = 0;  // the first in program order
   std::exception_ptr failure_;
 
