@@ -34,7 +34,8 @@ namespace {
 constexpr std::size_t kVirtualLanes = 16;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Denormals are zero whatever instruction the compiler picked for an operation.
+// Arithmetic and comparisons see denormals as zero (FlushDenormals); what only passes a value on,
+// such as a maximum, does not.
 HWY_INLINE float flush(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((bits & 0x7F800000U) == 0U ? bits & 0x80000000U : bits);
@@ -290,7 +291,7 @@ template <typename Function>
 HWY_INLINE void map_double(const float* x, float* y, std::size_t count, Function function) {
   TRENA_INDEPENDENT
   for (std::size_t i = 0; i < count; ++i) {
-    y[i] = finish(static_cast<float>(function(static_cast<double>(flush(x[i])))));
+    y[i] = finish(static_cast<float>(function(static_cast<double>(x[i]))));
   }
 }
 
@@ -298,7 +299,7 @@ template <typename Function>
 HWY_INLINE void map_float(const float* x, float* y, std::size_t count, Function function) {
   TRENA_INDEPENDENT
   for (std::size_t i = 0; i < count; ++i) {
-    y[i] = finish(function(flush(x[i])));
+    y[i] = finish(function(x[i]));
   }
 }
 
@@ -449,7 +450,7 @@ void BinaryRow(AluOp op, const float* a, const float* b, float* out, std::size_t
   visit_float(op, [&](auto function) {
     TRENA_INDEPENDENT
     for (std::size_t i = 0; i < count; ++i) {
-      out[i] = finish(function(flush(a[i]), flush(b[i])));
+      out[i] = finish(function(a[i], b[i]));
     }
   });
 }
@@ -463,11 +464,11 @@ float ReduceRow(AluOp op, const float* values, std::size_t count, float start) {
     for (; i + kVirtualLanes <= count; i += kVirtualLanes) {
       TRENA_AS_VECTOR
       for (std::size_t lane = 0; lane < kVirtualLanes; ++lane) {
-        lanes[lane] = function(lanes[lane], flush(values[i + lane]));
+        lanes[lane] = function(lanes[lane], values[i + lane]);
       }
     }
     for (std::size_t lane = 0; i + lane < count; ++lane) {
-      lanes[lane] = function(lanes[lane], flush(values[i + lane]));
+      lanes[lane] = function(lanes[lane], values[i + lane]);
     }
     for (std::size_t width = kVirtualLanes / 2; width > 0; width /= 2) {
       for (std::size_t lane = 0; lane < width; ++lane) {
