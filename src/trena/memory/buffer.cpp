@@ -58,6 +58,7 @@ void WrittenBits::mark_none() {
 void WrittenBits::materialise() {
   if (bits_.empty()) {
     bits_.assign((size_bytes_ + 63) / 64, all_ ? ~std::uint64_t{0} : 0);
+    written_bytes_ = all_ ? size_bytes_ : 0;
     all_ = false;
   }
 }
@@ -72,9 +73,13 @@ void WrittenBits::mark(std::size_t offset_bytes, std::size_t length_bytes) {
   }
   materialise();
   for_each_word(offset_bytes, length_bytes, [&](std::size_t word, std::uint64_t mask) {
+    written_bytes_ += static_cast<std::size_t>(std::popcount(mask & ~bits_[word]));
     bits_[word] |= mask;
     return true;
   });
+  if (written_bytes_ == size_bytes_) {
+    mark_all();  // piece by piece
+  }
 }
 
 void WrittenBits::clear(std::size_t offset_bytes, std::size_t length_bytes) {
@@ -83,6 +88,7 @@ void WrittenBits::clear(std::size_t offset_bytes, std::size_t length_bytes) {
   }
   materialise();
   for_each_word(offset_bytes, length_bytes, [&](std::size_t word, std::uint64_t mask) {
+    written_bytes_ -= static_cast<std::size_t>(std::popcount(mask & bits_[word]));
     bits_[word] &= ~mask;
     return true;
   });

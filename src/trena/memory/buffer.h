@@ -38,6 +38,7 @@ class WrittenBits {
   void materialise();
   std::size_t size_bytes_;
   bool all_;
+  std::size_t written_bytes_ = 0;    // counted while bits_ says which
   std::vector<std::uint64_t> bits_;  // empty while all or none are written
 };
 
