@@ -39,7 +39,8 @@ TARGET = "trn2"
 SIZE = 4096  # of the square product
 
 
-# OpenBLAS threads stay awake for 2^28 clock ticks (0.12 s at 2.3 GHz) after their work, and would take the other side's CPUs.
+# OpenBLAS threads stay awake for 2^28 clock ticks after their work (0.12 s at 2.3 GHz), and would take the CPUs of the
+# other side.
 REST_SECONDS = 0.3
 
 
