@@ -71,7 +71,10 @@ TEST(Views, NegativeStridesOfAnApReadBackwards) {
   const Tensor back = views::ap(hbm, {.pattern = pattern, .offset = 8}).tensor;
   EXPECT_EQ(values(back), (std::vector<std::int32_t>{8, 7, 6, 5, 4, 3}));
   const std::array<views::Step, 2> out = {{{-3, 4}, {-1, 3}}};
-  EXPECT_EQ(id_of([&] { views::ap(hbm, {.pattern = out, .offset = 8}); }), "out-of-bounds");
+  const Tensor outside = views::ap(hbm, {.pattern = out, .offset = 8}).tensor;
+  EXPECT_EQ(outside.shape(), (std::vector<std::int64_t>{4, 3}));  // refused where it is used
+  EXPECT_TRUE(outside.indirection()->escape_is_static);
+  EXPECT_EQ(id_of([&] { views::permute(outside, std::array{1, 0}); }), "out-of-bounds");
 }
 
 TEST(Views, FreePatternMergesWhatIsContiguousAndKeepsTheRest) {

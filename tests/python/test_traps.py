@@ -22,6 +22,7 @@ BF16 = ml_dtypes.bfloat16
 
 # item -> the test that holds it: of this file, or file::test.
 TRAPS = {
+    "5 a pattern outside its tensor": "test_a_pattern_outside_its_tensor_is_refused_where_it_is_used",
     "9 fp32 inside, one rounding on the way out": "test_bfloat16_rounds_once",
     "9 int32 through the vector engine loses bits, all-int32 on gpsimd does not": "test_int32_is_exact_on_gpsimd_only",
     "10 to integers: half to even, saturating": "test_casts_to_integers",
@@ -103,6 +104,31 @@ def tile(like, dtype=None, buffer=None):
 
 def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+# ---- §5.1 Views --------------------------------------------------------------------------------------
+
+
+def test_a_pattern_outside_its_tensor_is_refused_where_it_is_used():
+    """Library kernels take a step beyond the last and then guard its use (output_projection_tkg.py of nki-library)."""
+    x = normal(128, 12)
+
+    def body(used):
+        def take(x):
+            result = nl.ndarray((128, 3), nl.float32, buffer=nl.sbuf)
+            for first in range(5):  # the last would end one element behind the partition
+                step = x.ap([[12, 128], [4, 3]], offset=first)
+                assert step.shape == (128, 3)
+                if first < used:
+                    nisa.tensor_copy(dst=result, src=step)
+            return result
+        return take
+
+    np.testing.assert_array_equal(compute(body(4), x), x[:, 3::4])
+    with pytest.raises(errors.OutOfBounds) as caught:
+        compute(body(5), x)
+    assert caught.value.line == inspect.getsourcelines(body)[1] + 7
+    assert caught.value.limit == "12 elements per partition"
 
 
 # ---- §5.2 Types and rounding -------------------------------------------------------------------------

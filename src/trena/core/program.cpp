@@ -59,12 +59,14 @@ bool is_skipped(const Instruction& instruction, const AccessList& accesses) {
     if (indirection == nullptr || !indirection->escape) {
       continue;
     }
-    if (instruction.skips_out_of_bounds()) {
-      return true;
-    }
     ErrorText text = *indirection->escape;
-    text.device = "a run-time error with oob_mode.error";
-    text.fix = "clamp the index, or pass oob_mode=oob_mode.skip to a DMA";
+    if (!indirection->escape_is_static) {
+      if (instruction.skips_out_of_bounds()) {
+        return true;
+      }
+      text.device = "a run-time error with oob_mode.error";
+      text.fix = "clamp the index, or pass oob_mode=oob_mode.skip to a DMA";
+    }
     throw Error(ErrorKind::kBounds, "out-of-bounds", std::move(text));
   }
   return false;

@@ -119,6 +119,9 @@ struct Indirection {
   // kScalar with an index outside the base tensor: what is wrong with it. The view then stands at
   // index 0; an instruction with oob_mode.skip leaves it alone, any other is refused.
   std::optional<ErrorText> escape;
+  // The escape was known while tracing, so that oob_mode has no say: kernels make patterns beyond
+  // the end of a tensor and then do not use them, but no instruction may.
+  bool escape_is_static = false;
 };
 
 }  // namespace trena

@@ -108,7 +108,17 @@ void require_not_first(const Tensor& tensor, int dim, std::string_view operation
 
 // Views of a tensor-indirect operand do not exist: its columns are known only when the instruction
 // runs.
+// Is the view, as far as is known while tracing, one of bytes that are its tensor's?
+void require_inside(const Tensor& tensor) {
+  if (tensor.indirection() && tensor.indirection()->escape) {
+    throw Error(ErrorKind::kBounds, "out-of-bounds", *tensor.indirection()->escape);
+  }
+}
+
 void require_viewable(const Tensor& tensor, std::string_view operation) {
+  if (tensor.indirection() && tensor.indirection()->escape_is_static) {
+    require_inside(tensor);
+  }
   if (tensor.indirection() && tensor.indirection()->kind == Indirection::Kind::kColumns) {
     illegal("indirect-view", {.rule = "a tensor-indirect operand goes to an instruction as it is",
                               .here = fmt::format("{} of {}", operation, tensor.describe()),
@@ -836,18 +846,32 @@ std::int64_t offset_elements(const Tensor& tensor, DType dtype) {
   return bytes / pitch * partition_elements(tensor, dtype) + bytes % pitch / element_bytes;
 }
 
-[[noreturn]] void throw_ap_bounds(const Tensor& tensor, const ApRequest& request,
-                                  std::int64_t offset_element, std::int64_t limit) {
+ErrorText ap_bounds(const Tensor& tensor, const ApRequest& request, std::int64_t offset_element,
+                    DType dtype) {
   std::vector<std::string> steps;
   for (const Step& step : request.pattern) {
     steps.push_back(fmt::format("[{}, {}]", step.stride, step.count));
   }
-  throw Error(
-      ErrorKind::kBounds, "out-of-bounds",
-      {.rule = "an access pattern stays inside its tensor, on the chip inside each partition",
-       .here = fmt::format("pattern [{}] from element {} of {}", fmt::join(steps, ", "),
-                           offset_element, tensor.describe()),
-       .limit = fmt::format("{} elements{}", limit, tensor.on_chip() ? " per partition" : "")});
+  const std::int64_t limit = tensor.on_chip() ? partition_elements(tensor, dtype)
+                                              : tensor.buffer()->size_bytes() /
+                                                    static_cast<std::int64_t>(size_bytes(dtype));
+  return {.rule = "an access pattern stays inside its tensor, on the chip inside each partition",
+          .here = fmt::format("pattern [{}] from element {} of {}", fmt::join(steps, ", "),
+                              offset_element, tensor.describe()),
+          .limit = fmt::format("{} elements{}", limit, tensor.on_chip() ? " per partition" : "")};
+}
+
+// A view of the wanted shape that whoever uses it is refused with `text`. Its strides are none, so
+// that its extent stays inside the buffer.
+Tensor escaped(const Tensor& tensor, DType dtype, Shape dims, ErrorText text) {
+  auto indirection = std::make_shared<Indirection>();
+  indirection->kind = Indirection::Kind::kScalar;
+  indirection->escape = std::move(text);
+  indirection->escape_is_static = true;
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    dims.dims[static_cast<std::size_t>(axis)].stride_bytes = 0;
+  }
+  return tensor.with(dtype, 0, dims.span()).with_indirection(std::move(indirection));
 }
 
 Shape ap_dims(const Tensor& tensor, const ApRequest& request, DType dtype) {
@@ -954,9 +978,12 @@ ApView ap(const Tensor& tensor, const ApRequest& request) {
     checked = dims.span().subspan(1);
   }
   if (!inside(tensor, offset_bytes, checked, element_bytes)) {
-    throw_ap_bounds(tensor, request, element,
-                    tensor.on_chip() ? partition_elements(tensor, dtype)
-                                     : tensor.buffer()->size_bytes() / element_bytes);
+    ErrorText text = ap_bounds(tensor, request, element, dtype);
+    if (indirection != nullptr || tensor.indirection() != nullptr) {
+      throw Error(ErrorKind::kBounds, "out-of-bounds", std::move(text));
+    }
+    result.tensor = escaped(tensor, dtype, dims, std::move(text));
+    return result;
   }
   result.tensor =
       tensor.with(dtype, offset_bytes, dims.span()).with_indirection(std::move(indirection));
@@ -1078,6 +1105,7 @@ std::int64_t integer_at(const Tensor& tensor, const std::byte* data) {
 
 std::int64_t scalar_value(const Tensor& tensor, std::string_view role) {
   require_integer_tensor(tensor, role, false);
+  require_inside(tensor);
   if (!tensor.buffer()->has_data()) {
     throw_not_modelled(
         fmt::format("{}={}: an address that depends on data, in a run for time alone", role,

@@ -11,7 +11,8 @@
 //     of the memory behind it.
 // HBM has no partition dimension; its views keep at least one dimension.
 //
-// Errors: `out-of-bounds` (kBounds) for every index, slice or pattern that leaves the tensor.
+// Errors: `out-of-bounds` (kBounds) for every index or slice that leaves the tensor; for a pattern
+// when it is used.
 // Nothing is clamped, unlike NumPy: the public constraint is 0 <= start < end <= size, and the
 // hardware would touch other bytes. Malformed calls are kUsage, views that the hardware cannot
 // address kIllegal, each with its own id.
@@ -101,6 +102,8 @@ struct ApView {
       false;  // the documents would give different addresses: worth a warning
 };
 
+// A pattern that leaves the tensor makes a view that nobody may use: `out-of-bounds` comes from the
+// instruction, since kernels make such views and then skip what would touch them.
 ApView ap(const Tensor& tensor, const ApRequest& request);
 
 // One slice at an index that a tensor or register holds; the dimension is dropped.
