@@ -19,6 +19,7 @@ from trena.errors import UsageError
 
 MODE_VARIABLE = "TRENA_IMPORTS"
 MODES = ("auto", "always", "never")
+VERSION_VARIABLE = "TRENA_NKI_VERSION"  # what nki is in this process: trena.nki.versions
 
 # What scripts import -> what answers. Longest name first.
 ALIASES = {
@@ -101,11 +102,17 @@ def _vendor_package() -> str | None:
     return next((f"package {name}" for name in ("nki", "neuronxcc") if _is_installed(name)), None)
 
 
-def install(mode: str | None = None) -> bool:
+def install(mode: str | None = None, nki_version: str | None = None) -> bool:
     """Makes the aliases resolve in this process; returns whether it did. Safe to call again.
+
+    nki_version   what nki was in that version ("0.3", or "2.29" of the SDK) instead of the current one; otherwise
+                  TRENA_NKI_VERSION says, if it is set
 
     Modules of the vendor that were imported before keep their names: install first.
     """
+    nki_version = nki_version or os.environ.get(VERSION_VARIABLE)
+    if nki_version:
+        importlib.import_module("trena.nki.versions").use(nki_version)
     wanted, _ = decide(mode or mode_from_environment())
     if wanted and not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, AliasFinder())

@@ -555,6 +555,7 @@ def remember(run: Run) -> None:
 def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_target=None) -> Run:
     """Launches `function` with the caller's arrays. The Run's `outputs` are what the kernel returned."""
     options = options or defaults
+    _check_environment()
     if options.lnc is not None and not grid:
         grid = (options.lnc,) if options.lnc > 1 else ()
     started = time.perf_counter()
@@ -571,7 +572,7 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
         _note_failure(kernel_name, work, error)
         raise
     if not work.any_output_memory:
-        _warn_private_output(value, binder)
+        _check_output_memory(value, binder)
     return complete(kernel_name, binder, work, value, started)
 
 
@@ -664,14 +665,35 @@ def _describe(tensor) -> str:
     return f"{tensor.name}[{','.join(map(str, tensor.shape))}]{dtypes.short(tensor.dtype)}"
 
 
-def _warn_private_output(value, binder) -> None:
+def _check_output_memory(value, binder) -> None:
+    from trena.nki import versions
+
     for tensor in _tensors(value):
         argument = any(tensor.same_buffer(a) for a, _ in binder.originals)
         if str(tensor.buffer) == "private_hbm" and not argument:
+            if versions.holds("shared-outputs"):
+                raise UsageError("outputs of a kernel are in nl.shared_hbm since NKI 0.3", id="nki-version",
+                                 here=f"{tensor.name or 'an output'} is in nl.hbm", fix="buffer=nl.shared_hbm")
             warnings.warn(
                 f"{tensor.name or 'an output'} is in nl.hbm: the device wants outputs in nl.shared_hbm",
                 stacklevel=4,
             )
+
+
+# Switches of the vendor's simulator and compiler that would change what a kernel computes or is told.
+_SWITCHES = {
+    "NKI_PRECISE_FP": (("", "1"), "values of narrow types kept in float32; Trena's are the device's"),
+    "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE": (("", "0", "false"), "dma_transpose on the tensor engine, which takes a bank "
+                                          "of PSUM"),
+}
+
+
+def _check_environment() -> None:
+    for name, (fine, what) in _SWITCHES.items():
+        value = os.environ.get(name, "")
+        if value.lower() not in fine:
+            raise errors.NotModelled(f"not modelled: {name}={value}", id="not-modelled", here=what,
+                                     fix=f"unset {name}")
 
 
 def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,

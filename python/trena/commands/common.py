@@ -28,6 +28,9 @@ def machine_options() -> argparse.ArgumentParser:
     group.add_argument("--spill", choices=("auto", "error"), default="auto", help="when SBUF is full")
     group.add_argument("--unwritten", choices=("error", "sentinel"), default="error",
                        help="reads of bytes nobody wrote: refused, or NaN and 4 as in the vendor's simulator")
+    group.add_argument("--nki-version", metavar="VERSION",
+                       help="what nki was in that version, 0.1 to 0.6 or an SDK release such as 2.29 (default: the "
+                            "current one, lenient)")
     output = common.add_argument_group("output")
     output.add_argument("--trace", metavar="FILE", help="Perfetto trace of the last launch")
     output.add_argument("--report", metavar="FILE", help="HTML page")

@@ -48,8 +48,10 @@ def prepare(arguments, checking: bool = False) -> None:
     launch.defaults = common.options_from(arguments).merged(go_on=checking)
     os.environ[launch.OPTIONS_VARIABLE] = launch.defaults.to_json()
     mode = imports.mode_from_environment()
-    installed = imports.install(mode)
+    installed = imports.install(mode, arguments.nki_version)
     os.environ[imports.MODE_VARIABLE] = mode
+    if arguments.nki_version:
+        os.environ[imports.VERSION_VARIABLE] = arguments.nki_version
     if installed:
         imports.inherit(os.environ)
     if not installed or mode != "auto":

@@ -7,6 +7,7 @@ import os
 
 from trena import _core, errors
 from trena import launch as _launch
+from trena.nki import versions as _versions
 
 
 class Kernel:
@@ -34,8 +35,15 @@ class Kernel:
         function, grid = self.prepared()
         return _launch.launch(self.__name__, function, grid, args, kwargs, jit_target=self.platform_target)
 
+    def check_version(self) -> None:
+        """Are there such kernels in the version of NKI that was named?"""
+        if _versions.in_force() is not None and not _versions.holds("current-api"):
+            raise errors.UsageError("NKI 0.1 is neuronxcc.nki alone", id="nki-version",
+                                    here=f"a kernel of nki: {self!r}", fix="name a later version, or none")
+
     def prepared(self):
         """What a launch calls on every core, and the grid of cores."""
+        self.check_version()
         if not self.schedule:
             return self.func, self.grid
 

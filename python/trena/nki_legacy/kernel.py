@@ -6,8 +6,10 @@ import functools
 import itertools
 import math
 
+from trena import errors
 from trena import launch as _launch
 from trena.nki import kernel as _kernel
+from trena.nki import versions as _versions
 from trena.nki_legacy import tile as _tile
 
 
@@ -20,7 +22,14 @@ class LegacyKernel(_kernel.Kernel):
         self.platform_target = platform_target
         functools.update_wrapper(self, func)
 
+    def check_version(self) -> None:
+        if _versions.holds("no-legacy-kernels"):
+            raise errors.UsageError("kernels of neuronxcc.nki are refused since NKI 0.4", id="nki-version",
+                                    here=f"{self!r} with --nki-version {_versions.in_force()}",
+                                    fix="name 0.1 to 0.3, or none")
+
     def prepared(self):
+        self.check_version()
         sizes = tuple(int(n) for n in self.grid)
         cores = max((n.count for n in self.grid if not isinstance(n, int)), default=1)
         return _Instances(self.func, sizes, cores), (cores,) if cores > 1 else ()

@@ -69,15 +69,17 @@ for _name in dir(_core.isa):
 def __getattr__(name: str):
     from trena.errors import NotModelled
     from trena.nki.isa.documentation import INSTRUCTIONS
+    from trena.nki.versions import why_absent
 
-    if name in INSTRUCTIONS:
+    absent = why_absent("isa", name)
+    if name in INSTRUCTIONS and not absent:
 
         def missing(*args, **kwargs):
             raise NotModelled(f"nki.isa.{name} is not modelled", id="not-modelled", here=f"nki.isa.{name}")
 
         missing.__name__ = missing.__qualname__ = name
         return missing
-    raise AttributeError(f"module 'nki.isa' has no attribute {name!r}")
+    raise AttributeError(f"module 'nki.isa' has no attribute {name!r}" + absent)
 
 
 def documentation(name: str) -> str:

@@ -64,7 +64,7 @@ def _shape(shape):
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
     """A new tensor with every element set to a number. On HBM a tile of SBUF is stored row block by row block."""
     tensor = ndarray(shape, dtype, buffer, name)
-    if is_hbm(tensor.buffer):
+    if _is_hbm(tensor.buffer):
         _fill_hbm(tensor, fill_value)
     else:
         _isa.memset(dst=tensor, value=fill_value)
@@ -82,14 +82,17 @@ def _fill_hbm(tensor, fill_value):
         _isa.dma_copy(dst=rows[start : start + count, 0:width], src=tile[0:count, 0:width])
 
 
+_full = full  # older versions of NKI lack the public name (versions.py)
+
+
 def zeros(shape, dtype, buffer=sbuf, name=""):
     """A new tensor of zeros."""
-    return full(shape, 0, dtype, buffer, name)
+    return _full(shape, 0, dtype, buffer, name)
 
 
 def ones(shape, dtype, buffer=sbuf, name=""):
     """A new tensor of ones."""
-    return full(shape, 1, dtype, buffer, name)
+    return _full(shape, 1, dtype, buffer, name)
 
 
 def zeros_like(x, dtype=None, buffer=None, name=""):
@@ -177,6 +180,9 @@ def ds(start, size):
 def is_hbm(buffer) -> bool:
     """Is it any HBM region?"""
     return _PLACES[buffer][0] == "hbm"
+
+
+_is_hbm = is_hbm
 
 
 def is_sbuf(buffer) -> bool:
@@ -380,7 +386,7 @@ def _as_tile(value, like):
     """A tile of the dtype and shape of `like`."""
     if _operators.is_tile(value):
         return value if value.dtype == like.dtype else _operators.cast(value, like.dtype)
-    return full(like.shape, value, like.dtype)
+    return _full(like.shape, value, like.dtype)
 
 
 def dropout(x, rate, dtype=None):
@@ -428,7 +434,7 @@ def _spread_partitions(x, partitions, dtype):
         _isa.dma_copy(dst=row, src=flat)
         _isa.dma_copy(dst=dst, src=row.broadcast(0, partitions))
         return dst.reshape((partitions,) + tuple(x.shape)[1:])
-    weights = full((1, partitions), 1.0, flat.dtype)
+    weights = _full((1, partitions), 1.0, flat.dtype)
     for start in _range(0, width, step):
         stop = _min(start + step, width)
         product = _tile((partitions, stop - start), _dtypes.ALL["float32"], "psum")
@@ -481,7 +487,7 @@ class _TileSize(NKIObject):
     @property
     def psum_bank_fmax(self) -> int:
         """float32 elements of one PSUM bank in one partition."""
-        return self.psum_bank_fmax_bytes // 4
+        return self._figure("core.psum.bank_bytes") // 4
 
     psum_fmax = psum_bank_fmax
 
@@ -498,7 +504,7 @@ class _TileSize(NKIObject):
     @property
     def gemm_moving_fmax(self) -> int:
         """Free elements of the moving operand of a product with a float32 result in one bank."""
-        return _min(self._figure("core.tensor.max_moving_columns"), self.psum_bank_fmax)
+        return _min(self._figure("core.tensor.max_moving_columns"), self.psum_fmax)
 
     bn_stats_fmax = psum_bank_fmax
 
@@ -531,6 +537,12 @@ class _TileSize(NKIObject):
 
 
 tile_size = _TileSize()
+
+
+def __getattr__(name: str):
+    from trena.nki.versions import why_absent
+
+    raise AttributeError(f"module 'nki.language' has no attribute {name!r}" + why_absent("language", name))
 
 
 # Wrong arguments end in an error of Trena, wherever inside Python they are noticed.
