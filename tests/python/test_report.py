@@ -1,5 +1,7 @@
 """What a run prints and writes. Figures are checked in tests/report; here it is their text."""
 
+import copy
+import html.parser
 import io
 import json
 import threading
@@ -229,3 +231,48 @@ def test_progress_counts_and_clears_its_line():
         assert shown.wait(5)
     assert "attention  123,456 instructions" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+# ---- The page ----------------------------------------------------------------------------------------
+
+
+class _Balanced(html.parser.HTMLParser):
+    """Every element that needs an end has one; what the page would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.loads, self.words = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.loads += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in ("meta", "html", "tr", "td", "th", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag != "html":
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_page_is_whole_and_alone(run, tmp_path):
+    path = tmp_path / "page.html"
+    report.write_page([run, run], str(path))
+    text = path.read_text(encoding="utf-8")
+    reader = _Balanced()
+    reader.feed(text)
+    assert reader.open == [] and reader.loads == [] and "url(" not in text and "<script" not in text
+    words = " ".join(reader.words)
+    data = run.as_dict()
+    assert words.count("add_kernel") == 2  # title and one section for both launches
+    assert "× 2 launches" in words and terminal.format_time(data["time_ns"]) in words
+    for figure in (terminal.percent(data["timing"]["dma"]["active"]).strip(), terminal.memory_text(data["timing"])):
+        assert figure in words
+    assert "test_report.py:" in words and len(text) < 20_000
+
+
+def test_the_page_quotes_what_it_was_given(run):
+    twin = copy.copy(run)
+    twin.name = "<script>alert(1)</script>"
+    assert "<script" not in report.page.page([twin])

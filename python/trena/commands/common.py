@@ -33,7 +33,7 @@ def machine_options() -> argparse.ArgumentParser:
                             "current one, lenient)")
     output = common.add_argument_group("output")
     output.add_argument("--trace", metavar="FILE", help="Perfetto trace of the last launch")
-    output.add_argument("--report", metavar="FILE", help="HTML page")
+    output.add_argument("--report", metavar="FILE", help="one HTML page: figures, critical path, stalls")
     output.add_argument("--json", metavar="FILE", help="the numbers, for machines ('-': standard output)")
     output.add_argument("-q", "--quiet", action="store_true", help="nothing but the script's own output")
     return common

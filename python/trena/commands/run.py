@@ -76,10 +76,8 @@ def _write_files(arguments, runs, answers) -> int:
     if arguments.trace:
         runs[-1].to_perfetto(arguments.trace)
     if arguments.report:
-        try:
-            from trena.report import write_page
-        except ImportError:
-            return common.not_yet("--report")
+        from trena.report import write_page
+
         write_page(runs, arguments.report)
     if arguments.json:
         common.write_json(arguments.json, _as_json(runs, answers))

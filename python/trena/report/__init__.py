@@ -3,6 +3,7 @@
 summary(run)             prints the figures under a script's own output
 text(run, width=100)     the same as a string, without colour
 to_json(run, path)       the same for machines, versioned (the key `schema`)
+write_page(runs, path)   one HTML page, for a browser
 run.to_perfetto(path)    every instruction, for https://ui.perfetto.dev
 
 The figures and their definitions come from src/trena/report/summary.h; here they only become text.
@@ -12,10 +13,11 @@ from __future__ import annotations
 
 import json
 
+from trena.report.page import write_page
 from trena.report.progress import Progress
 from trena.report.terminal import summary, text
 
-__all__ = ["Progress", "as_dict", "summary", "text", "to_json"]
+__all__ = ["Progress", "as_dict", "summary", "text", "to_json", "write_page"]
 
 
 def as_dict(run) -> dict:

@@ -84,9 +84,8 @@ def _label(name: str):
     return Text(f"  {name:<{_LABEL - 2}}", style="dim")
 
 
-def _time(data: dict):
-    line = _label("time")
-    line.append(f"{format_time(data['time_ns']):<12}", style="not dim bold")
+def bound(data: dict) -> str:
+    """What binds a run, in words."""
     bound = data["bound"]
     if bound["by"] == "waiting":
         text = "waiting: no row is busy half of the time"
@@ -95,7 +94,13 @@ def _time(data: dict):
     if bound["then"]:
         joint = ", most is" if bound["by"] == "waiting" else ", then"
         text += f"{joint} {bound['then']} ({100 * bound['then_active']:.0f} %)"
-    line.append(f"  bound by  {text}", style="not dim")
+    return text
+
+
+def _time(data: dict):
+    line = _label("time")
+    line.append(f"{format_time(data['time_ns']):<12}", style="not dim bold")
+    line.append(f"  bound by  {bound(data)}", style="not dim")
     if data["launch_ns"] > 0:
         line.append(f"   launch {format_time(data['launch_ns'])} of it")
     return line
@@ -112,7 +117,7 @@ def _row(name: str, row: dict, bar_width: int, details: str):
     return line
 
 
-def _tensor_details(data: dict) -> str:
+def tensor_details(data: dict) -> str:
     use = data["utilisation"]
     if use["hfu"] == 0:
         return ""
@@ -122,7 +127,7 @@ def _tensor_details(data: dict) -> str:
     return text
 
 
-def _scalar_details(data: dict) -> str:
+def scalar_details(data: dict) -> str:
     tables = data["tables"]
     if tables["loads"] == 0:
         return ""
@@ -130,7 +135,7 @@ def _scalar_details(data: dict) -> str:
     return f"{tables['loads']} table load{plural}, {format_time(tables['time_ns'])}"
 
 
-def _dma_details(data: dict) -> str:
+def dma_details(data: dict) -> str:
     dma = data["dma"]
     if dma["transfers"] == 0:
         return ""
@@ -138,14 +143,17 @@ def _dma_details(data: dict) -> str:
             f"MBU {100 * dma['mbu']:.1f} %, mean descriptor {format_size(dma['mean_descriptor_bytes'])}")
 
 
-def _memory(data: dict):
+def memory_text(data: dict) -> str:
     memory = data["memory"]
-    line = _label("memory")
     used, usable = memory["sbuf_peak_bytes_per_partition"], memory["sbuf_usable_bytes_per_partition"]
-    line.append(
-        f"SBUF peak {used / 1024:.4g} of {usable / 1024:.0f} KiB/partition · "
-        f"PSUM {memory['psum_peak_banks']} of {memory['psum_banks']} banks · "
-        f"spilled {format_bytes(data['dma']['spilled_bytes'])}", style="not dim")
+    return (f"SBUF peak {used / 1024:.4g} of {usable / 1024:.0f} KiB/partition · "
+            f"PSUM {memory['psum_peak_banks']} of {memory['psum_banks']} banks · "
+            f"spilled {format_bytes(data['dma']['spilled_bytes'])}")
+
+
+def _memory(data: dict):
+    line = _label("memory")
+    line.append(memory_text(data), style="not dim")
     return line
 
 
@@ -170,7 +178,8 @@ def _place(at: dict) -> str:
     return f"{os.path.basename(at['file'])}:{at['line']}"
 
 
-def _source(at: dict) -> str:
+def source(at: dict) -> str:
+    """The line of the user's file, if it can be read."""
     return linecache.getline(at["file"], at["line"]).strip() if at["line"] else ""
 
 
@@ -190,9 +199,9 @@ def _stalls(data: dict, width: int) -> list:
     for row in rows:
         cells = [row[0].rjust(widths[0])] + [row[k].ljust(widths[k]) for k in range(1, 7)]
         line = Text("   " + "  ".join(cells).rstrip())
-        source, room = _source(row[7]), width - len(line) - 5
-        if source and room >= 20:
-            line.append("   " + (source if len(source) <= room else source[:room - 1] + "…"), style="dim")
+        code, room = source(row[7]), width - len(line) - 5
+        if code and room >= 20:
+            line.append("   " + (code if len(code) <= room else code[:room - 1] + "…"), style="dim")
         lines.append(line)
     return lines
 
@@ -251,12 +260,12 @@ def _footer(run, data: dict, launches: int):
 def _lines(run, width: int, launches: int) -> list:
     data = run.timing.summary(run.machine)
     bar_width = max(8, min(26, width - 74))
-    details = {"tensor": _tensor_details(data), "scalar": _scalar_details(data)}
+    details = {"tensor": tensor_details(data), "scalar": scalar_details(data)}
     lines = [_title(run, data), "", _time(data)]
     for name in _ENGINES:
         if name != "sync" or data["engines"][name]["instructions"]:
             lines.append(_row(name, data["engines"][name], bar_width, details.get(name, "")))
-    lines.append(_row("dma", data["dma"], bar_width, _dma_details(data)))
+    lines.append(_row("dma", data["dma"], bar_width, dma_details(data)))
     lines.append(_memory(data))
     stalls = _stalls(data, width)
     advice = _advice(data)
