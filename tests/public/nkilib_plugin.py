@@ -11,6 +11,7 @@ import types
 
 import pytest
 import trena
+from trena import launch
 
 trena.install("always")
 
@@ -58,6 +59,17 @@ def pytest_collection_modifyitems(config, items):
         chosen |= {id(group[k * len(group) // most]) for k in range(most) if k < len(group)}
     if most:
         items[:] = [item for item in items if id(item) in chosen]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A kernel of the library has no mistakes: what the checks find in it fails the test."""
+    launch.runs.clear()
+    result = yield
+    found = [f"{finding.id} {finding.file}:{finding.line}: {finding.here}"
+             for run in launch.runs for finding in run.findings]
+    assert not found, "\n".join(["the checks found:", *dict.fromkeys(found)])
+    return result
 
 
 def _says_slow(marker):

@@ -12,6 +12,7 @@ when there is no checkout: nothing of others is in this repository). docs/compat
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import os
 import re
@@ -249,6 +250,68 @@ def _scratch() -> str:
 
 _folder = None
 
+# ---- Examples in the stubs' documentation ------------------------------------------------------------
+
+
+def stubs(table, nki: str, arguments) -> None:
+    """Code blocks of functions and methods of nki.isa and nki.language; `assert nl.equal(a, b)` compares values."""
+    import nki.language as nl
+
+    table.section("nki/api: code blocks of the stubs, on trn3")
+    counts = {GOOD: 0, SKIPPED: 0}
+    vendor_equal = nl.equal
+    nl.equal = _equal_values
+    try:
+        for what, code in _stub_blocks(nki):
+            outcome, output = _stub_block(what, code) if arguments.only in what else (SKIPPED, "")
+            if outcome == BAD:
+                table.row(what, BAD, output=output)
+            else:
+                counts[outcome] += 1
+    finally:
+        nl.equal = vendor_equal
+    table.row("blocks that run", GOOD, f"{counts[GOOD]}; {counts[SKIPPED]} are fragments")
+
+
+def _stub_blocks(nki: str):
+    for module in ("isa", "language"):
+        path = os.path.join(nki, "api", "nki", module, "__init__.py")
+        if not os.path.exists(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                text = textwrap.dedent(ast.get_docstring(node) or "") + "\n"
+                for number, found in enumerate(_BLOCK.finditer(text)):
+                    yield f"nki.{module}.{node.name}, block {number}", textwrap.dedent(found.group(2))
+
+
+def _stub_block(what: str, code: str):
+    import trena
+
+    names: dict = {}
+    source = "def kernel(x):\n" + textwrap.indent(_PRELUDE + code + "\n", "    ") + "    return None\n"
+    try:
+        exec(compile(source, what, "exec"), names)
+        trena.simulate(names["kernel"], target="trn3")(_normal(128, 512))
+    except (SyntaxError, NameError):  # a signature, or tiles that it does not make
+        return SKIPPED, ""
+    except trena.errors.UnwrittenRead:  # tiles that it does not fill
+        return SKIPPED, ""
+    except Exception:
+        return BAD, traceback.format_exc()
+    return GOOD, ""
+
+
+def _equal_values(left, right, *more):
+    from trena.launch import to_array
+
+    values = [np.asarray(to_array(side) if hasattr(side, "shape") else side, np.float64) for side in (left, right)]
+    assert np.allclose(*values, rtol=2e-2, atol=1e-2), f"{values[0].ravel()[:4]} is not {values[1].ravel()[:4]}"
+    return True
+
+
 # ---- Kernels of nki-library with its own references --------------------------------------------------
 
 _LIBRARY = {
@@ -342,6 +405,7 @@ def main(argv=None) -> int:
         kernels(table, examples, arguments)
         scripts(table, examples, arguments)
         guides(table, nki, arguments)
+        stubs(table, nki, arguments)
     if arguments.nki_library:
         library(table, os.path.abspath(arguments.nki_library), arguments)
     print("\n" + (", ".join(f"{count} {outcome}" for outcome, count in table.counts.items()) or "nothing ran"))

@@ -149,9 +149,7 @@ def language(x):
 
 def test_the_functions_of_nki_language():
     x = np.ones((128, 64), np.float32)
-    kept, numbers = trena.simulate(language, target="trn3")(x).outputs
-    assert 0.4 < kept.mean() < 0.6
-    assert 0.4 < numbers.mean() < 0.6 and numbers.min() >= 0 and numbers.max() <= 1
-    with pytest.raises(errors.IllegalInstruction) as caught:  # rand2 came with v4
-        trena.simulate(language, target="trn2")(x)
-    assert caught.value.id == "not-on-this-machine"
+    for target in ("trn2", "trn3"):  # rand2 came with v4
+        kept, numbers = trena.simulate(language, target=target)(x).outputs
+        assert 0.4 < kept.mean() < 0.6
+        assert 0.4 < numbers.mean() < 0.6 and numbers.min() >= 0 and numbers.max() <= 1

@@ -15,6 +15,7 @@ import trena.nki as nki
 import trena.nki.isa as nisa
 import trena.nki.language as nl
 from trena import report
+from trena.findings import Finding
 from trena.report import terminal
 from trena.report.progress import Progress
 
@@ -275,4 +276,6 @@ def test_the_page_is_whole_and_alone(run, tmp_path):
 def test_the_page_quotes_what_it_was_given(run):
     twin = copy.copy(run)
     twin.name = "<script>alert(1)</script>"
-    assert "<script" not in report.page.page([twin])
+    twin.findings = [Finding("hbm-race", rule="a & b"), Finding("sbuf-race", file="kernel.py", line=7)]
+    text = report.page.page([twin])
+    assert "<script" not in text and "a &amp; b" in text and "kernel.py:7" in text

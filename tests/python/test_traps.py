@@ -605,3 +605,45 @@ def test_a_psum_window_keeps_its_bytes():
 
     x = normal(128, 8)
     np.testing.assert_array_equal(compute(body, x), x)
+
+
+# ---- What new users tried ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16])
+def test_rand_is_uniform_on_every_generation(target, dtype):
+    def body(x):
+        nl.random_seed(nl.full((1, 1), 42, nl.int32))
+        return nl.rand((128, 256), dtype)
+
+    numbers = compute(body, normal(128, 4), target=target).astype(np.float32)
+    assert numbers.min() >= 0 and numbers.max() <= 1 and abs(numbers.mean() - 0.5) < 0.01
+    assert abs(numbers.var() - 1 / 12) < 0.005 and len(np.unique(numbers)) > 100
+
+
+def test_magnitudes_take_a_column():
+    x, column = normal(128, 16), normal(128, 1, seed=1)
+    for function, chosen in ((nl.abs_max, abs(x) > abs(column)), (nl.abs_min, abs(x) < abs(column))):
+        np.testing.assert_array_equal(compute(function, x, column, target="trn3"), np.where(chosen, x, column))
+
+
+def test_assignment_copies():
+    x = normal(128, 16)
+
+    def body(x):
+        result = tile(x)
+        result[:, 0:8] = nl.add(x, x)[:, 8:16]
+        result[:, 8:16] = 1.5
+        return result
+
+    expected = np.concatenate([2 * x[:, 8:], np.full((128, 8), 1.5, np.float32)], 1)
+    np.testing.assert_array_equal(compute(body, x), expected)
+    with pytest.raises(errors.OutOfBounds):
+        compute(lambda x: x.__setitem__((slice(None), slice(0, 17)), x), x)
+
+
+def test_numpy_does_not_compute_with_tiles():
+    for act in (np.sum, np.exp, np.asarray, lambda x: np.ones(16, np.float32) * x):
+        with pytest.raises((errors.UsageError, TypeError)):
+            compute(lambda x: act(x), normal(128, 16))

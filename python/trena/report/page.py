@@ -98,8 +98,8 @@ def _memory(data: dict) -> str:
     return f"<h3>Memory</h3><div>{_text(terminal.memory_text(data))}</div>"
 
 
-def _place(at: dict) -> str:
-    return f"{os.path.basename(at['file'])}:{at['line']}" if at["line"] else ""
+def _place(at: dict | None) -> str:
+    return f"{os.path.basename(at['file'])}:{at['line']}" if at and at["line"] else ""
 
 
 def _path(parts: list[dict], time_ns: float) -> str:

@@ -106,9 +106,16 @@ def empty_like(x, dtype=None, buffer=None, name=""):
 
 
 def rand(shape, dtype, buffer=sbuf, name=""):
-    """Uniform random numbers in [0, 1)."""
+    """Uniform random numbers in [0, 1): rand2 on trn3; before, 24 bits of rng, scaled, as the vendor's wrapper uses rng
+    there and does not say how."""
     tensor = ndarray(shape, dtype, buffer, name)
-    _isa.rand2(dst=tensor, min=0.0, max=1.0)
+    if _isa.get_nc_version() >= _isa.nc_version.gen4:
+        _isa.rand2(dst=tensor, min=0.0, max=1.0)
+        return tensor
+    bits = _tile(tensor.shape, _dtypes.ALL["uint32"])
+    _isa.rng(dst=bits)
+    _isa.tensor_scalar(dst=bits, data=bits, op0=right_shift, operand0=8)
+    _isa.tensor_scalar(dst=tensor, data=bits, op0=multiply, operand0=2.0**-24)
     return tensor
 
 
@@ -170,6 +177,22 @@ def load_transpose2d(src, dtype=None):
     tile = _tile((columns, rows), src.dtype)
     _isa.dma_transpose(dst=tile, src=src)
     return tile if dtype is None or _dtypes.as_dtype(dtype) == src.dtype else _operators.cast(tile, dtype)
+
+
+def _assign(tensor, key, value):
+    """t[key] = tile or number. The stubs have the method and no text: a copy, or a memset, is Trena's reading."""
+    part = tensor[key]
+    if not _operators.is_tile(value):
+        _isa.memset(dst=part, value=value)
+    elif "sbuf" in (str(part.buffer), str(value.buffer)) and not (_is_hbm(part.buffer) or _is_hbm(value.buffer)):
+        _isa.tensor_copy(dst=part, src=value)
+    else:
+        _isa.dma_copy(dst=part, src=value)
+
+
+def _no_numpy(tensor, *args, **more):
+    raise _errors.UsageError("NumPy does not compute with tensors of the device", id="argument-type",
+                             here=f"{tensor!r} as an array", fix="use the functions of nki.language and nki.isa")
 
 
 def ds(start, size):
@@ -537,6 +560,8 @@ class _TileSize(NKIObject):
 
 
 tile_size = _TileSize()
+NkiTensor.__setitem__ = _operators.guarded(_assign, "NkiTensor[…] = …")
+NkiTensor.__array__ = _no_numpy
 
 
 def __getattr__(name: str):

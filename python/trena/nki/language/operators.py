@@ -270,14 +270,24 @@ def _binary(name):
     return lambda x, y, dtype=None: elementwise(TABLE[name], x, y, dtype)
 
 
+def _binary_or_column(name):
+    """The vendor gives these a [P, 1] tile on the right, as tensor_scalar takes it, though it gives it to no other."""
+    def call(x, y, dtype=None):
+        if is_tile(x) and is_tile(y) and tuple(y.shape) == (x.shape[0], 1) and x.ndim == 2:
+            return scale(x, TABLE[name], y, result_dtype(x, y, dtype))
+        return elementwise(TABLE[name], x, y, dtype)
+
+    return call
+
+
 def _unary(name):
     return lambda x, dtype=None: activate(TABLE[name], x, dtype)
 
 
 _BINARY = {
     "add": "x + y", "subtract": "x - y", "multiply": "x * y", "maximum": "the larger of x and y",
-    "minimum": "the smaller of x and y", "abs_max": "the larger of |x| and |y|",
-    "abs_min": "the smaller of |x| and |y|", "power": "x to the power of y", "equal": "1 where x == y, else 0",
+    "minimum": "the smaller of x and y", "abs_max": "x where |x| > |y|, else y", "abs_min": "x where |x| < |y|, else y",
+    "power": "x to the power of y", "equal": "1 where x == y, else 0",
     "not_equal": "1 where x != y, else 0", "less": "1 where x < y, else 0", "less_equal": "1 where x <= y, else 0",
     "greater": "1 where x > y, else 0", "greater_equal": "1 where x >= y, else 0",
     "bitwise_and": "x & y on raw bits", "bitwise_or": "x | y on raw bits", "bitwise_xor": "x ^ y on raw bits",
@@ -316,6 +326,8 @@ def _no_call(name):
 TABLE: dict[str, Operator] = {}
 for _name, _text in _BINARY.items():
     TABLE[_name] = Operator(_name, _binary(_name), f"{_text}, element by element.")
+for _name in ("abs_max", "abs_min"):
+    TABLE[_name] = Operator(_name, _binary_or_column(_name), f"{_BINARY[_name]}, element by element.")
 for _name, _text in _UNARY.items():
     TABLE[_name] = Operator(_name, _unary(_name), f"{_text}, element by element (ScalarE).")
 for _name, (_function, _text) in _COMPOSED.items():
