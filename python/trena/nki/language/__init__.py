@@ -359,8 +359,8 @@ def _last_axes(x, axis, name):
                                   here=f"axis={axis} of {list(x.shape)}", limit="all free axes")
 
 
-def var(x, axis, dtype=None, keepdims=True):
-    """Variance over the free axes, in float32; the reduced axes are kept."""
+def var(x, axis, dtype=None, keepdims=False):
+    """Variance over the free axes, in float32; the reduced axes are kept whatever keepdims says, as the vendor's."""
     _last_axes(x, axis, "var")
     wide = _dtypes.ALL["float32"]
     centred = _per_partition(_flat(x), subtract, mean(_flat(x), 1, wide), wide)
