@@ -41,9 +41,10 @@ struct Item {
   std::int16_t core = 0;
   std::int16_t queue = 0;  // of its core
   EngineKind engine = EngineKind::kSync;
-  bool meets = false;  // has a rendezvous
   StartGap gap = StartGap::kCompute;
-  bool ports = false;  // shares something with another engine, see PortKeys
+  bool meets : 1 = false;     // has a rendezvous
+  bool ports : 1 = false;     // shares something with another engine, see PortKeys
+  bool flexible : 1 = false;  // its engine is chosen when it is ready
 
   bool dma() const { return queue >= kEngineCount; }
 };
@@ -65,7 +66,8 @@ struct Queue {
   std::vector<std::uint32_t> items;  // in program order
   std::size_t head = 0;              // program order: the next to issue
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>
-      ready;  // list order
+      ready;          // list order
+  Ticks waiting = 0;  // list order: what the ready ones will occupy it for
   Ticks free_at = 0;
   Ticks wake_at = -1;  // a wake-up is on its way
   std::int64_t in_flight = 0;
@@ -131,7 +133,10 @@ class Simulation {
   void touch(std::uint32_t queue) { touched_.push_back(queue); }
   void issue_from(std::uint32_t queue);
   bool next_item(Queue& queue, int number, std::uint32_t& id);
-  Ticks ports_free_at(const Item& item) const;
+  Ticks ports_free_at(EngineKind user, const Item& item) const;
+  void enqueue(std::uint32_t id);
+  void choose_engine(Item& item);
+  Ticks end_on(EngineKind engine, const Cost& cost, const Item& item) const;
   void wake(std::uint32_t number, Queue& queue, Ticks time);
   bool meet(std::uint32_t id);
   void start(std::uint32_t id);
@@ -258,6 +263,8 @@ void Simulation::build_items() {
       item.gap = costs_.back().gap;
       ports_.push_back(ports_of(instruction, item.engine));
       item.ports = ports_.back()[0] != 0;
+      item.flexible = run_.options.schedule == SchedulePolicy::kList &&
+                      instruction.alternative(machine_).has_value();
       instructions_.push_back(&instruction);
       item.queue = static_cast<std::int16_t>(queue_of(stream_item, costs_.back(), item.engine));
       const auto id = static_cast<std::uint32_t>(items_.size());
@@ -299,7 +306,7 @@ void Simulation::run() {
   for (std::size_t id = 0; id < items_.size(); ++id) {
     Item& item = items_[id];
     if (item.pending == 0 && !in_order(item.queue)) {
-      queue_at(item).ready.push(static_cast<std::uint32_t>(id));
+      enqueue(static_cast<std::uint32_t>(id));
     }
   }
   for (std::uint32_t queue = 0; queue < queues_.size(); ++queue) {
@@ -345,7 +352,7 @@ void Simulation::handle(const Event& event) {
     case EventKind::kReady: {
       Item& item = items_[event.id];
       if (!in_order(item.queue)) {
-        queue_at(item).ready.push(event.id);
+        enqueue(event.id);
       }
       touch(static_cast<std::uint32_t>(item.core * kQueues + item.queue));
       return;
@@ -421,13 +428,50 @@ void Simulation::wake(std::uint32_t number, Queue& queue, Ticks time) {
   }
 }
 
+// List order: everything that `id` waited for has happened.
+void Simulation::enqueue(std::uint32_t id) {
+  Item& item = items_[id];
+  if (item.flexible) {
+    choose_engine(item);
+  }
+  Queue& queue = queue_at(item);
+  queue.ready.push(id);
+  queue.waiting += cost_of(item).interval;
+}
+
+// When `engine` would have done it, behind what is ready for it already.
+Ticks Simulation::end_on(EngineKind engine, const Cost& cost, const Item& item) const {
+  const Queue& queue =
+      queues_[static_cast<std::size_t>(item.core * kQueues + static_cast<int>(engine))];
+  const bool other_table = !cost.activation_table.empty() && cost.activation_table != queue.table;
+  return std::max({now_, queue.free_at, item.ports ? ports_free_at(engine, item) : 0}) +
+         queue.waiting + cost.completion +
+         (other_table ? machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles)
+                      : 0);
+}
+
+// The compiler "selects the best engine based on engine workload" (AWS nki.isa.tensor_copy): the
+// one that has it done first.
+void Simulation::choose_engine(Item& item) {
+  const Instruction::Alternative other = *instruction_of(item).alternative(machine_);
+  if (end_on(other.engine, other.cost, item) >= end_on(item.engine, cost_of(item), item)) {
+    return;
+  }
+  const std::size_t number = number_of(item);
+  costs_[number] = other.cost;
+  item.engine = other.engine;
+  item.queue = static_cast<std::int16_t>(other.engine);
+  ports_[number] = ports_of(instruction_of(item), other.engine);
+  item.ports = ports_[number][0] != 0;
+}
+
 // When no other engine uses what `item` needs any more.
-Ticks Simulation::ports_free_at(const Item& item) const {
+Ticks Simulation::ports_free_at(EngineKind user, const Item& item) const {
   Ticks free_at = 0;
   for (const EngineKind engine : {EngineKind::kVector, EngineKind::kScalar, EngineKind::kGpsimd}) {
     const Queue& other =
         queues_[static_cast<std::size_t>(item.core * kQueues + static_cast<int>(engine))];
-    if (engine != item.engine && other.held_until > now_ &&
+    if (engine != user && other.held_until > now_ &&
         share_port(other.held, ports_[number_of(item)])) {
       free_at = std::max(free_at, other.held_until);
     }
@@ -445,7 +489,7 @@ void Simulation::issue_from(std::uint32_t number) {
       }
       return;
     }
-    const Ticks ports_free = items_[id].ports ? ports_free_at(items_[id]) : 0;
+    const Ticks ports_free = items_[id].ports ? ports_free_at(items_[id].engine, items_[id]) : 0;
     if (ports_free > now_) {
       wake(number, queue, ports_free);
       return;
@@ -454,6 +498,7 @@ void Simulation::issue_from(std::uint32_t number) {
       ++queue.head;
     } else {
       queue.ready.pop();
+      queue.waiting -= cost_of(items_[id]).interval;
     }
     if (meet(id)) {
       start(id);
@@ -591,7 +636,7 @@ void Simulation::release_successors(std::uint32_t id, bool on_start, Ticks time)
       continue;
     }
     if (!in_order(successor.queue)) {
-      queue_at(successor).ready.push(later);
+      enqueue(later);
     }
     touch(static_cast<std::uint32_t>(successor.core * kQueues + successor.queue));
   }

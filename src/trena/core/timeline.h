@@ -1,7 +1,8 @@
 // The clock: a discrete-event simulation of all cores that share something (design.md §6).
 //
 // Each engine takes its instructions from a queue: as written (`program`), or the earliest ready
-// one in program order (`list`, what a compiler's scheduler achieves). DMA triggers wait in queues
+// one in program order (`list`, what a compiler's scheduler achieves). With `list`, an instruction
+// that several engines may run goes to the one that has it done first. DMA triggers wait in queues
 // of their own, in order: loads, stores and spill moves apart, and one per engine for triggers the
 // kernel assigned. Deterministic: equal times are handled in the order of item numbers.
 #pragma once

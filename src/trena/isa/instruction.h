@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -132,6 +133,15 @@ class Instruction {
 
   // What it costs on an otherwise idle machine.
   virtual Cost cost(const Machine& machine) const = 0;
+
+  // Who else may run it when the call leaves the engine to the compiler, which then "selects the
+  // best engine based on engine workload" (AWS nki.isa.tensor_copy); what it writes is the same
+  // there.
+  struct Alternative {
+    EngineKind engine;
+    Cost cost;
+  };
+  virtual std::optional<Alternative> alternative(const Machine&) const { return std::nullopt; }
 
   // Does it move data through the DMA rings (cost().dma is set) rather than through its engine?
   virtual bool is_dma() const { return false; }

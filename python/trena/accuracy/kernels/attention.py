@@ -3,16 +3,16 @@
 import trena.nki.isa as nisa
 import trena.nki.language as nl
 from trena.accuracy.kernels.parts import (
-    MOVING, PARTITIONS, Copies, hbm, load, product, psum, sbuf, span, store, transpose,
+    MOVING, PARTITIONS, copy, hbm, load, product, psum, sbuf, span, store, transpose,
 )
 
 
-def _scores(copies, q_tile, k, length, into):
+def _scores(q_tile, k, length, into):
     """`into` [128, length] = q_tileᵀ · k."""
     for j in range(length // MOVING):
         scores = psum((PARTITIONS, MOVING))
         nisa.nc_matmul(dst=scores, stationary=q_tile, moving=k[:, span(j, MOVING)])
-        copies(into[:, span(j, MOVING)], scores)
+        copy(into[:, span(j, MOVING)], scores)
 
 
 def _softmax_terms(scores, length):
@@ -32,7 +32,7 @@ def _softmax_terms(scores, length):
     return powers, inverse
 
 
-def _transposed_blocks(copies, source, length):
+def _transposed_blocks(source, length):
     """[128, length] as length / 128 transposed blocks side by side in float32; four leave a bank at once."""
     turned = sbuf((PARTITIONS, length))
     for group in range(length // MOVING):
@@ -41,7 +41,7 @@ def _transposed_blocks(copies, source, length):
             nisa.nc_transpose(dst=bank[:, span(j, PARTITIONS)],
                               data=source[:, span(group * (MOVING // PARTITIONS) + j, PARTITIONS)],
                               engine=nisa.engine.tensor)
-        copies(turned[:, span(group, MOVING)], bank)
+        copy(turned[:, span(group, MOVING)], bank)
     return turned
 
 
@@ -57,13 +57,12 @@ def _inputs(length, dtype):
 
 def three_passes(length, dtype):
     """Scores, softmax and the weighted sum one after the other, each through HBM in float32; d = 128."""
-    copies = Copies()
     q, k, v, result = _inputs(length, dtype)
     tiles = range(length // PARTITIONS)
     memory = hbm((length, length), nl.float32)
     for i in tiles:
         scores = sbuf((PARTITIONS, length))
-        _scores(copies, q[:, span(i, PARTITIONS)], k, length, scores)
+        _scores(q[:, span(i, PARTITIONS)], k, length, scores)
         store(memory[span(i, PARTITIONS), :], scores)
     for i in tiles:
         scores = load(memory[span(i, PARTITIONS), :], nl.float32)
@@ -73,25 +72,24 @@ def three_passes(length, dtype):
             nisa.tensor_scalar(dst=weights[:, span(j, MOVING)], data=powers[:, span(j, MOVING)], op0=nl.multiply,
                                operand0=inverse, engine=nisa.engine.vector)
         store(memory[span(i, PARTITIONS), :], weights)
-    values_t = _transposed_blocks(copies, v, length)
+    values_t = _transposed_blocks(v, length)
     for i in tiles:
         weights = load(memory[span(i, PARTITIONS), :], nl.float32)
-        weights_t = _transposed_blocks(copies, weights, length)
+        weights_t = _transposed_blocks(weights, length)
         tile = sbuf((PARTITIONS, PARTITIONS), dtype)
-        copies(tile, _weighted_values(weights_t, values_t, length))
+        copy(tile, _weighted_values(weights_t, values_t, length))
         store(result[span(i, PARTITIONS), :], tile)
 
 
 def one_pass(length, dtype):
     """All of a row tile's scores stay in SBUF; the division comes after the weighted sum; d = 128."""
-    copies = Copies()
     q, k, v, result = _inputs(length, dtype)
-    values_t = _transposed_blocks(copies, v, length)
+    values_t = _transposed_blocks(v, length)
     for i in range(length // PARTITIONS):
         scores = sbuf((PARTITIONS, length))
-        _scores(copies, q[:, span(i, PARTITIONS)], k, length, scores)
+        _scores(q[:, span(i, PARTITIONS)], k, length, scores)
         powers, inverse = _softmax_terms(scores, length)
-        powers_t = _transposed_blocks(copies, powers, length)
+        powers_t = _transposed_blocks(powers, length)
         total, tile = _weighted_values(powers_t, values_t, length), sbuf((PARTITIONS, PARTITIONS), dtype)
         nisa.tensor_scalar(dst=tile, data=total, op0=nl.multiply, operand0=inverse, engine=nisa.engine.vector)
         store(result[span(i, PARTITIONS), :], tile)
@@ -121,7 +119,6 @@ def _normalise(scores, lowest):
 
 def batched_product_softmax(batch, m, n, k, dtype):
     """softmax(lhs · rhs) of each of a batch; all scores of one product are made before the first is normalised."""
-    copies = Copies()
     result = hbm((batch, m, n), dtype)
     tiles, chunks = m // PARTITIONS, n // MOVING
     for b in range(batch):
@@ -133,11 +130,11 @@ def batched_product_softmax(batch, m, n, k, dtype):
             for i in range(tiles):
                 rows = load(lhs[span(i, PARTITIONS), :], dtype)
                 stationary = sbuf((k, PARTITIONS), dtype)
-                transpose(copies, stationary, rows)
+                transpose(stationary, rows)
                 for j in range(2):
                     total, tile = psum((PARTITIONS, MOVING)), sbuf((PARTITIONS, MOVING))
                     nisa.nc_matmul(dst=total, stationary=stationary, moving=moving[:, span(j, MOVING)])
-                    copies(tile, total)
+                    copy(tile, total)
                     column = 2 * block + j
                     nisa.tensor_reduce(dst=maxima[i][:, column:column + 1], op=nl.maximum, data=tile, axis=1)
                     scores[i][column] = tile
@@ -153,7 +150,6 @@ def batched_product_softmax(batch, m, n, k, dtype):
 
 def grouped_queries(length, query_heads, key_heads, dtype):
     """Attention of d = 128 whose scores of all heads are made first, half of the keys at a time; then head by head."""
-    copies = Copies()
     d, tiles, chunks = PARTITIONS, length // PARTITIONS, length // MOVING
     q, k, v = (hbm((length, heads * d), dtype) for heads in (query_heads, key_heads, key_heads))
     result = hbm((query_heads, length, d), dtype)
@@ -164,7 +160,7 @@ def grouped_queries(length, query_heads, key_heads, dtype):
             rows = load(q[span(i, PARTITIONS), span(half, 8 * d)], dtype)
             for h in range(8):
                 queries_t[8 * half + h][i] = sbuf((d, PARTITIONS), dtype)
-                transpose(copies, queries_t[8 * half + h][i], rows[:, span(h, d)])
+                transpose(queries_t[8 * half + h][i], rows[:, span(h, d)])
     scores = [[[None] * chunks for _ in range(tiles)] for _ in range(query_heads)]
     maxima = [[sbuf((PARTITIONS, chunks)) for _ in range(tiles)] for _ in range(query_heads)]
     for half in range(2):
@@ -175,7 +171,7 @@ def grouped_queries(length, query_heads, key_heads, dtype):
             for part in range(MOVING // PARTITIONS):
                 rows = load(k[span(chunk * 4 + part, PARTITIONS), :], dtype)
                 for h in range(key_heads):
-                    transpose(copies, keys_t[chunk, h][:, span(part, PARTITIONS)], rows[:, span(h, d)])
+                    transpose(keys_t[chunk, h][:, span(part, PARTITIONS)], rows[:, span(h, d)])
         for h in range(key_heads):
             for chunk in range(half * chunks // 2, (half + 1) * chunks // 2):
                 for s in range(share):
@@ -198,8 +194,8 @@ def grouped_queries(length, query_heads, key_heads, dtype):
                     nisa.tensor_scalar(dst=weights, data=power, op0=nl.multiply, operand0=inverse)
                     for part in range(MOVING // PARTITIONS):
                         turned = sbuf((PARTITIONS, PARTITIONS))
-                        transpose(copies, turned, weights[:, span(part, PARTITIONS)])
+                        transpose(turned, weights[:, span(part, PARTITIONS)])
                         pairs.append((turned, values[chunk * 4 + part][:, span(h, d)]))
                 tile = sbuf((PARTITIONS, d))
-                copies(tile, product(psum((PARTITIONS, d)), pairs))
+                copy(tile, product(psum((PARTITIONS, d)), pairs))
                 store(result[head, span(i, PARTITIONS), :], tile)

@@ -2,10 +2,10 @@
 
 import trena.nki.isa as nisa
 import trena.nki.language as nl
-from trena.accuracy.kernels.parts import PARTITIONS, Copies, hbm, load, psum, sbuf, span, store, transpose
+from trena.accuracy.kernels.parts import PARTITIONS, copy, hbm, load, psum, sbuf, span, store, transpose
 
 
-def _filters(copies, weights, inputs, outputs, places, dtype):
+def _filters(weights, inputs, outputs, places, dtype):
     """[in, out] tiles of each place, transposed once: [output tile][input tile][place]."""
     tiles = []
     for o in range(outputs // PARTITIONS):
@@ -15,7 +15,7 @@ def _filters(copies, weights, inputs, outputs, places, dtype):
             tiles[o].append([])
             for place in range(places):
                 turned = sbuf((PARTITIONS, PARTITIONS), dtype)
-                transpose(copies, turned, block[:, :, place])
+                transpose(turned, block[:, :, place])
                 tiles[o][i].append(turned)
     return tiles
 
@@ -25,14 +25,13 @@ def convolve(size, channels, side, dtype, pool=1, gather=False):
 
     `gather`: the pixels of each place are copied together before their product.
     """
-    copies = Copies()
     width = size - side + 1
     image, bias = hbm((channels, size, size), dtype), hbm((channels, 1), nl.float32)
     weights = hbm((channels, channels, side * side), dtype)
     result = hbm((channels, width // pool, width // pool), dtype)
     parts = channels // PARTITIONS
     biases = [load(bias[span(o, PARTITIONS), :], nl.float32) for o in range(parts)]
-    filters = _filters(copies, weights, channels, channels, side * side, dtype)
+    filters = _filters(weights, channels, channels, side * side, dtype)
     for row in range(0, width, 2):
         strips = [load(image[span(i, PARTITIONS), row:row + side + 1, :], dtype) for i in range(parts)]
         sums = [psum((PARTITIONS, 2, width)) for _ in range(parts)]
@@ -42,7 +41,7 @@ def convolve(size, channels, side, dtype, pool=1, gather=False):
                 pixels = strips[i][:, y:y + 2, x:x + width]
                 if gather:
                     tile = sbuf((PARTITIONS, 2, width), dtype)
-                    copies(tile, pixels)
+                    copy(tile, pixels)
                     pixels = tile
                 for o in range(parts):
                     nisa.nc_matmul(dst=sums[o], stationary=filters[o][i][place], moving=pixels)

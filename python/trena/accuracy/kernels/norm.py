@@ -3,7 +3,7 @@
 import trena.nki.isa as nisa
 import trena.nki.language as nl
 from trena.accuracy.kernels.parts import (
-    MOVING, PARTITIONS, Copies, hbm, load, product, psum, sbuf, span, store, transpose,
+    MOVING, PARTITIONS, copy, hbm, load, product, psum, sbuf, span, store, transpose,
 )
 
 
@@ -30,25 +30,24 @@ def _gain(width):
     return nl.broadcast_to(load(hbm((1, width), nl.float32), nl.float32), (PARTITIONS, width))
 
 
-def _row_product(copies, rows, weights, columns):
+def _row_product(rows, weights, columns):
     """rows [128, k] times 512 columns of the weights; each block of rows is transposed for it."""
     pairs = []
     for k, weight in enumerate(weights):
         turned = sbuf((PARTITIONS, PARTITIONS))
-        transpose(copies, turned, rows[:, span(k, PARTITIONS)])
+        transpose(turned, rows[:, span(k, PARTITIONS)])
         pairs.append((turned, weight[:, columns]))
     return product(psum((PARTITIONS, MOVING)), pairs)
 
 
 def product_then_norm(m, n, k, dtype):
     """rms_norm(x · w + z); the weights stay, the rows of x are transposed for each 512 columns."""
-    copies = Copies()
     x, z, result = hbm((m, k), dtype), hbm((m, n), dtype), hbm((m, n), dtype)
     weights, gain = _weights(k, n, dtype), _gain(n)
     for i in range(m // PARTITIONS):
         rows, sums = load(x[span(i, PARTITIONS), :], dtype), sbuf((PARTITIONS, n))
         for j in range(n // MOVING):
-            copies(sums[:, span(j, MOVING)], _row_product(copies, rows, weights, span(j, MOVING)))
+            copy(sums[:, span(j, MOVING)], _row_product(rows, weights, span(j, MOVING)))
         added, total = load(z[span(i, PARTITIONS), :], dtype), sbuf((PARTITIONS, n))
         nisa.tensor_tensor(dst=total, data1=sums, data2=added, op=nl.add)
         store(result[span(i, PARTITIONS), :], _rms_norm(total, gain, n))
@@ -56,7 +55,6 @@ def product_then_norm(m, n, k, dtype):
 
 def norm_then_product(m, n, k, dtype):
     """rms_norm(x + z) · w; the weights stay, the normalised rows are transposed for each 512 columns."""
-    copies = Copies()
     x, z, result = hbm((m, k), dtype), hbm((m, k), dtype), hbm((m, n), dtype)
     weights, gain = _weights(k, n, dtype), _gain(k)
     for i in range(m // PARTITIONS):
@@ -66,11 +64,11 @@ def norm_then_product(m, n, k, dtype):
         rows = _rms_norm(total, gain, k)
         for j in range(n // MOVING):
             tile = sbuf((PARTITIONS, MOVING))
-            copies(tile, _row_product(copies, rows, weights, span(j, MOVING)))
+            copy(tile, _row_product(rows, weights, span(j, MOVING)))
             store(result[span(i, PARTITIONS), span(j, MOVING)], tile)
 
 
-def _hidden_blocks(copies, x, weights, stripe, m, k, dtype):
+def _hidden_blocks(x, weights, stripe, m, k, dtype):
     """1024 hidden rows of (x · w)ᵀ, 512 columns of m after the other, as (block, column, sum in PSUM)."""
     tiles = [load(weights[span(i, PARTITIONS), span(stripe, 1024)], dtype) for i in range(k // PARTITIONS)]
     for column in range(m // MOVING):
@@ -78,7 +76,7 @@ def _hidden_blocks(copies, x, weights, stripe, m, k, dtype):
         for part in range(MOVING // PARTITIONS):
             rows = load(x[span(column * 4 + part, PARTITIONS), :], dtype)
             for i, tile in enumerate(turned):
-                transpose(copies, tile[:, span(part, PARTITIONS)], rows[:, span(i, PARTITIONS)])
+                transpose(tile[:, span(part, PARTITIONS)], rows[:, span(i, PARTITIONS)])
         for block in range(1024 // PARTITIONS):
             pairs = [(weight[:, span(block, PARTITIONS)], tile) for weight, tile in zip(tiles, turned)]
             yield block, column, product(psum((PARTITIONS, MOVING)), pairs)
@@ -86,16 +84,15 @@ def _hidden_blocks(copies, x, weights, stripe, m, k, dtype):
 
 def gated_mlp(m, n, k, dtype):
     """(silu(x · gate) * (x · up)) · down; gate of everything first, then up, then down through HBM."""
-    copies = Copies()
     x, gate, up = hbm((m, k), dtype), hbm((k, n), dtype), hbm((k, n), dtype)
     down, result, hidden = hbm((n, k), dtype), hbm((m, k), dtype), hbm((n, m), dtype)
     gates = {}
     for stripe in range(n // 1024):
-        for block, column, total in _hidden_blocks(copies, x, gate, stripe, m, k, dtype):
+        for block, column, total in _hidden_blocks(x, gate, stripe, m, k, dtype):
             gates[stripe, block, column] = sbuf((PARTITIONS, MOVING))
-            copies(gates[stripe, block, column], total)
+            copy(gates[stripe, block, column], total)
     for stripe in range(n // 1024):
-        for block, column, total in _hidden_blocks(copies, x, up, stripe, m, k, dtype):
+        for block, column, total in _hidden_blocks(x, up, stripe, m, k, dtype):
             gated = gates[stripe, block, column]
             power, one, inverse, silu, tile = (sbuf((PARTITIONS, MOVING)) for _ in range(5))
             nisa.activation(dst=power, op=nl.exp, data=gated, scale=-1.0)
@@ -112,5 +109,5 @@ def gated_mlp(m, n, k, dtype):
             for j in range(k // MOVING):
                 pairs = [(left[:, span(part, PARTITIONS)], right[:, span(j, MOVING)])
                          for left, right in zip(moving, weights)]
-                copies(rows[:, span(j, MOVING)], product(psum((PARTITIONS, MOVING)), pairs))
+                copy(rows[:, span(j, MOVING)], product(psum((PARTITIONS, MOVING)), pairs))
             store(result[span(column * 4 + part, PARTITIONS), :], rows)

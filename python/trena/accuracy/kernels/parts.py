@@ -34,28 +34,16 @@ def store(target, tile, mode=None):
     nisa.dma_copy(dst=target, src=tile, **({"dge_mode": mode} if mode is not None else {}))
 
 
-class Copies:
-    """Copies whose engine the kernel leaves to the compiler, which balances: vector and scalar in turns."""
-
-    def __init__(self):
-        self.turn = 0
-        self.scalar_copies = nisa.get_nc_version() >= nisa.nc_version.gen3
-
-    def __call__(self, dst, src):
-        self.turn += 1
-        if self.turn % 2:
-            nisa.tensor_copy(dst=dst, src=src, engine=nisa.engine.vector)
-        elif self.scalar_copies:
-            nisa.tensor_copy(dst=dst, src=src, engine=nisa.engine.scalar)
-        else:
-            nisa.activation(dst=dst, op=nl.copy, data=src)
+def copy(dst, src):
+    """A copy whose engine is left to the compiler."""
+    nisa.tensor_copy(dst=dst, src=src)
 
 
-def transpose(copies, dst, src):
+def transpose(dst, src):
     """dst in SBUF = srcᵀ, through the tensor engine."""
     turned = psum(dst.shape, src.dtype)
     nisa.nc_transpose(dst=turned, data=src, engine=nisa.engine.tensor)
-    copies(dst, turned)
+    copy(dst, turned)
 
 
 def product(total, pairs):

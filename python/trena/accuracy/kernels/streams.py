@@ -2,7 +2,7 @@
 
 import trena.nki.isa as nisa
 import trena.nki.language as nl
-from trena.accuracy.kernels.parts import PARTITIONS, Copies, hbm, load, psum, sbuf, span, store, transpose
+from trena.accuracy.kernels.parts import PARTITIONS, copy, hbm, load, psum, sbuf, span, store, transpose
 
 # A stream keeps its rate from here on (published as flat from 1 to 12 GiB): more only takes host time.
 _LONG_STREAM = 1 << 28
@@ -30,13 +30,12 @@ def add_tiles(elements, width, mode=None):
 
 def transpose_tiles(size, dtype, mode=None):
     """A square matrix, 128 x 128 at a time through the tensor engine."""
-    copies = Copies()
     source, result = hbm((size, size), dtype), hbm((size, size), dtype)
     for m in range(size // PARTITIONS):
         for n in range(size // PARTITIONS):
             tile = load(source[span(m, PARTITIONS), span(n, PARTITIONS)], dtype, mode=mode)
             turned = sbuf((PARTITIONS, PARTITIONS), dtype)
-            transpose(copies, turned, tile)
+            transpose(turned, tile)
             store(result[span(n, PARTITIONS), span(m, PARTITIONS)], turned, mode)
 
 

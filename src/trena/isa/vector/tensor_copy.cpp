@@ -4,6 +4,7 @@
 
 #include "trena/isa/core_state.h"
 #include "trena/isa/row_kernel.h"
+#include "trena/isa/scalar/activation.h"
 #include "trena/isa/stream.h"
 #include "trena/isa/vector/copy_law.h"
 
@@ -67,9 +68,30 @@ class TensorCopyInstruction final : public InstructionOf<TensorCopy> {
     });
   }
 
-  Cost cost(const Machine& machine) const override {
-    const EngineKind engine = this->engine(machine);
+  Cost cost(const Machine& machine) const override { return cost_on(machine, engine(machine)); }
+
+  // The scalar engine beside the vector engine. GpSimd, for whose copies no time is published, only
+  // copies what the kernel gives it.
+  std::optional<Alternative> alternative(const Machine& machine) const override {
+    const bool exact = machine.legality.scalar_copy_exact ||
+                       args_.dst.dtype() != args_.src.dtype() || info(args_.src.dtype()).is_float;
+    if (args_.engine || !exact || args_.dst.indirection() || args_.src.indirection()) {
+      return std::nullopt;
+    }
+    return Alternative{EngineKind::kScalar, cost_on(machine, EngineKind::kScalar)};
+  }
+
+  IndirectOperands indirect_operands() const override { return {&args_.dst, &args_.src}; }
+
+ private:
+  Cost cost_on(const Machine& machine, EngineKind engine) const {
     const bool scalar = engine == EngineKind::kScalar;
+    // There a copy is an activation (AWS nki.isa.tensor_copy).
+    if (scalar && !machine.is_generation(3)) {
+      Cost cost = activation_cost(machine, MathFunction::kCopy, args_.dst, args_.src, {}, 0);
+      cost.gap = StartGap::kCopy;
+      return cost;
+    }
     const StreamLaw& law = scalar ? scalar_copy_law(machine, args_.dst, args_.src)
                            : engine == EngineKind::kGpsimd
                                ? machine.core.gpsimd.copy
@@ -79,8 +101,6 @@ class TensorCopyInstruction final : public InstructionOf<TensorCopy> {
     cost.gap = StartGap::kCopy;
     return cost;
   }
-
-  IndirectOperands indirect_operands() const override { return {&args_.dst, &args_.src}; }
 };
 
 }  // namespace
