@@ -12,7 +12,7 @@ FUZZ ?= 100000
 # The C++ tests take as long to compile as Trena: only `make test` wants them.
 TESTS ?= OFF
 
-.PHONY: demo test test-slow bench accuracy build clean sanitize
+.PHONY: demo test test-slow bench accuracy build clean sanitize tidy
 
 demo: build
 	$(BIN)/trena run --target trn2 examples/matmul.py
@@ -56,6 +56,11 @@ sanitize: $(VENV)/.tools
 	for preset in asan+ubsan tsan; do \
 	  $(BIN)/cmake --preset $$preset && $(BIN)/cmake --build --preset $$preset && UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=suppressions=tests/tsan.supp TRENA_FUZZ_PROGRAMS=$$(test $$preset = tsan && echo 400 || echo $(FUZZ)) build/$$preset/trena_tests --gtest_brief=1 || exit 1; \
 	done
+
+# clang-tidy with the rules of .clang-tidy, on the library and its bindings (Debian: clang-tidy).
+tidy: $(VENV)/.tools
+	$(BIN)/cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+	run-clang-tidy -quiet -p build/dev '^$(CURDIR)/(src|bindings)/'
 
 clean:
 	rm -rf build $(VENV)

@@ -48,7 +48,7 @@ void register_memory(std::string_view name, nb::object object) {
 
 // "bfloat16" of "torch.bfloat16", of a NumPy scalar type, of an ml_dtypes type.
 std::string foreign_name(nb::handle object) {
-  const std::string text = nb::cast<std::string>(nb::str(object));
+  std::string text = nb::cast<std::string>(nb::str(object));
   if (text.rfind("torch.", 0) == 0) {
     return text.substr(6);
   }

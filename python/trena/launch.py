@@ -168,12 +168,6 @@ def require(what: str) -> CoreContext:
     return core
 
 
-def current_machine():
-    """Of the running kernel, or the one a launch would use now."""
-    core = current()
-    return core.launch.machine if core is not None else machine_for()
-
-
 class CoreContext:
     """What one core of a launch knows: its number, its program, its shared allocations so far."""
 

@@ -1,5 +1,6 @@
 """Rules of the house that a reader would otherwise have to check: ids are documented, floors include downward."""
 
+import collections
 import os
 import re
 
@@ -155,6 +156,24 @@ def test_library_neither_prints_nor_aborts_nor_reads_the_environment():
 def test_headers_are_included_once():
     assert not [relative(path) for path in files("src/trena", "bindings", endings=(".h",))
                 if "#pragma once" not in read(path) and "foreach_target" not in read(path)]
+
+
+# ---- Hardware ----------------------------------------------------------------------------------------
+
+
+# Of servers: what lies between them is not modelled yet (docs/compatibility.md).
+BETWEEN_SERVERS = {"network_gbs", "network_step_ns", "host_link_gbs", "host_memory_gib", "host_vcpus"}
+
+
+def test_every_figure_of_a_chip_is_read():
+    """Or else a user changes it and nothing happens."""
+    schema = read(os.path.join(ROOT, "src", "trena", "machine", "schema.cpp"))
+    figures = set(re.findall(r"\b(?:FIGURE|FLAG|LIST|LAW|SINCE|LAW_SINCE)\((?:\w+, )?[\w.]*?(\w+),", schema))
+    assert len(figures) > 100
+    code = "".join(read(path) for path in sources() if relative(path).startswith(("src", "python")) and
+                   path.endswith((".cpp", ".h", ".py")) and not path.endswith("schema.cpp"))
+    words = collections.Counter(re.findall(r"\w+", re.sub(r"//.*", "", code)))
+    assert {name for name in figures if words[name] < 2} == BETWEEN_SERVERS
 
 
 # ---- Every file --------------------------------------------------------------------------------------

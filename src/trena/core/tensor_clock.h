@@ -56,7 +56,6 @@ class TensorClock {
   std::array<Ticks, kArrayBlocks * kArrayBlocks> block_free_at_{};
   Ticks free_at_ = 0;  // of the whole array
   Ticks window_start_ = 0;
-  double window_active_ = 0;  // area-weighted busy ticks inside the window
   struct Span {
     Ticks from;
     Ticks to;

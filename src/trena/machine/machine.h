@@ -77,7 +77,6 @@ struct Chip {
   std::int64_t generation = 0;       // 2, 3, 4: NKI's gen2, gen3, gen4
   std::int64_t cores = 0;
   std::int64_t links = 0;                        // NeuronLink ports of the chip
-  std::int64_t collective_cores = 0;             // CC-cores of the chip
   std::vector<std::int64_t> logical_core_sizes;  // allowed --lnc
   std::int64_t default_logical_core_size = 0;
 };
@@ -137,10 +136,8 @@ struct TensorEngine {
 
   std::int64_t double_row_depth = 0;  // values a cell contracts per cycle, fp8 double row; 1 = none
   std::int64_t mx_depth = 0;          // the same for MX; 1 = none
-  std::int64_t transpose_overlap = 0;  // transposes and products streaming at once; 1 = in turn
   std::vector<std::int64_t> row_tile_sizes;
   std::vector<std::int64_t> column_tile_sizes;
-  std::int64_t accumulation_groups = 0;  // outstanding at once
   TensorThrottle throttle;
 };
 
@@ -209,7 +206,6 @@ struct ScalarEngine : StreamEngine {
 struct GpsimdEngine : StreamEngine {
   std::int64_t cores = 0;
   std::int64_t partitions_per_core = 0;
-  std::int64_t local_memory_bytes = 0;  // per core
   double gather_index_cycles = kAbsent;
   std::int64_t gather_group_elements = 0;
 
@@ -270,7 +266,6 @@ struct Psum {
   std::int64_t banks = 0;
   std::int64_t bank_bytes = 0;  // per partition
   std::int64_t alignment_bytes = 0;
-  std::int64_t base_address = 0;         // of PSUM in device addresses
   std::int64_t banks_per_result = 0;     // banks one matmul result may span
   bool vector_scalar_exclusive = false;  // the two never access PSUM at once
   bool same_bank_exclusive = false;      // engines on the same bank take turns
@@ -298,31 +293,25 @@ struct Dma {
   double packet_bytes_per_ns = kAbsent;  // rate of its bytes after the head
   std::int64_t head_bytes = 0;           // the first bytes of a packet ...
   double head_bytes_per_ns = kAbsent;    // ... move at this rate
-  double engine_bytes_per_ns = kAbsent;  // one engine at its best: the "ideal" of load_base_ns
+  double engine_bytes_per_ns = kAbsent;  // one engine at its best
   std::int64_t packet_bytes = 0;         // longer descriptors of compute rings are cut into these
-  std::int64_t collective_packet_bytes = 0;  // the same for collective rings
-  std::int64_t in_flight_per_queue = 0;      // DMA instructions
-  std::int64_t service_classes = 0;          // priorities; 1 = round robin only
+  std::int64_t in_flight_per_queue = 0;  // DMA instructions
+  std::int64_t service_classes = 0;      // priorities; 1 = round robin only
 
   DmaMode load;      // software descriptors (swdge), HBM to SBUF
   DmaMode store;     // software descriptors, SBUF to HBM
   DmaMode hardware;  // hardware descriptors (hwdge)
   DmaMode prepared;  // descriptors written before the run (dge none)
 
-  // Payload of an isolated transfer: base + scale x (bytes of the busiest engine /
-  // engine_bytes_per_ns). Streams follow packet_time_ns instead.
+  // From the last packet of a transfer until its bytes have landed.
   double load_base_ns = kAbsent;
-  double load_scale = kAbsent;
   double store_base_ns = kAbsent;
-  double store_scale = kAbsent;
 
-  std::int64_t semaphore_increments = 0;  // per transfer
-  double increment_ns = kAbsent;          // between them
-  double indirect_row_ns = kAbsent;       // swdge: per row gathered or scattered
-  double accumulate_rate = kAbsent;       // dma_compute, as a part of the copy rate
-  double transpose_rate = kAbsent;        // dma_transpose HBM to SBUF
-  double transpose_rate_sbuf = kAbsent;   // dma_transpose SBUF to SBUF
-  double gpsimd_gbs = kAbsent;            // DMA engines of GpSimd, one direction (v3+)
+  double indirect_row_ns = kAbsent;      // swdge: per row gathered or scattered
+  double accumulate_rate = kAbsent;      // dma_compute, as a part of the copy rate
+  double transpose_rate = kAbsent;       // dma_transpose HBM to SBUF
+  double transpose_rate_sbuf = kAbsent;  // dma_transpose SBUF to SBUF
+  double gpsimd_gbs = kAbsent;           // DMA engines of GpSimd, one direction (v3+)
 
   double packet_time_ns(std::int64_t bytes) const {
     const std::int64_t head = std::min(bytes, head_bytes);
@@ -338,8 +327,6 @@ struct Sync {
   double transpose_ns = kAbsent;
   double compute_ns = kAbsent;
   double dma_issue_ns = kAbsent;  // an engine's result to the DMA instruction that needs it
-  double dma_to_engine_ns =
-      kAbsent;  // last byte to its consumer, where DmaMode says nothing better
 };
 
 struct Core {
@@ -411,7 +398,6 @@ struct Legality {
   bool mx = false;
   bool indirection = false;         // compute operands through an offset tensor
   bool extended_operators = false;  // square, relu, abs_max, abs_min as ALU operators
-  bool random_xorwow = false;       // vector engine's generator; else LFSR
   bool pair = false;                // two cores of one stack can meet
 
   bool has(std::string_view instruction) const;
