@@ -5,6 +5,7 @@
 #include "bindings.h"
 #include "objects.h"
 #include "trena/check/check.h"
+#include "trena/core/hardware_order.h"
 #include "trena/core/run.h"
 #include "trena/core/stream.h"
 
@@ -90,6 +91,9 @@ Run finish(Program& program, std::string_view schedule, std::string_view spill, 
   }
   Run run = time_program(program, program.machine(), streams, options);
   program.settle();  // the clock does not wait for the values
+  if (program.options().hardware_order) {
+    compute_in_hardware_order(program, streams, run);
+  }
   run.findings = std::move(findings);
   return run;
 }
@@ -101,12 +105,14 @@ void bind_program(nb::module_& module) {
       .def(
           "__init__",
           [](Program* self, const Machine& machine, int cores, bool values, bool sentinel,
-             bool go_on) {
+             bool go_on, bool hardware_order) {
             check_core_count(machine, cores);
             const auto unwritten = sentinel ? UnwrittenPolicy::kSentinel : UnwrittenPolicy::kRefuse;
-            new (self) Program(machine, cores, ProgramOptions{values, unwritten, go_on});
+            new (self)
+                Program(machine, cores, ProgramOptions{values, unwritten, go_on, hardware_order});
           },
-          "machine"_a, "cores"_a = 1, "values"_a = true, "sentinel"_a = false, "go_on"_a = false)
+          "machine"_a, "cores"_a = 1, "values"_a = true, "sentinel"_a = false, "go_on"_a = false,
+          "hardware_order"_a = false)
       .def_prop_ro("machine", &Program::machine, nb::rv_policy::reference_internal)
       .def_prop_ro("core_count", &Program::core_count)
       .def_prop_ro("instruction_count", &Program::instruction_count)

@@ -36,7 +36,7 @@ class Options:
     time_only: bool = False
     schedule: str = "list"  # as a compiler orders the queues; "program": as written
     spill: str = "auto"
-    values: str = "program-order"
+    values: str = "program-order"  # "hardware-order": once more as the clock has it (core/hardware_order.h)
     go_on: bool = False  # note what is refused in `findings` and go on, as `trena check` does
     unwritten: str = "error"  # a read of bytes nobody wrote; "sentinel": NaN or 4, as the vendor's simulator
 
@@ -207,6 +207,9 @@ class Launch:
     """One kernel on one machine: made, run, finished."""
 
     def __init__(self, options: Options, jit_target: str | None, grid: tuple[int, ...]):
+        if options.time_only and options.values == "hardware-order":
+            raise UsageError("hardware-order needs values", id="values-time-only",
+                             here="--values=hardware-order with --time-only", fix="leave one of them out")
         self.options = options
         self.machine = machine_for(options, jit_target)
         self.grid = grid
@@ -216,7 +219,8 @@ class Launch:
         self.any_output_memory = False  # may a kernel return tensors of nl.hbm? The legacy API allows it
         self.share_always = False  # several instances on one core: the k-th shared tensor of each is one tensor
         self.program = _core.Program(self.machine, self.core_count, not options.time_only,
-                                     options.unwritten == "sentinel", options.go_on)
+                                     options.unwritten == "sentinel", options.go_on,
+                                     options.values == "hardware-order")
         self.baton = _core.Baton(self.core_count) if self.core_count > 1 else None
         self.first_member = 0  # of this launch's cores among the baton's members
 
@@ -487,6 +491,7 @@ class Run:
             "cores": self.core_count,
             "schedule": self.options.schedule,
             "spill": self.options.spill,
+            "values": self.options.values,
             "time_ns": self.time_ns,
             "host_seconds": self.host_seconds,
             "interrupted": self.interrupted,
@@ -507,6 +512,8 @@ class Run:
         arrow = f" → {' '.join(self.results)}" if self.results else ""
         cores = f"{self.core_count} core" + ("s" if self.core_count > 1 else "")
         order = "program order" if self.options.schedule == "program" else f"{self.options.schedule} order"
+        if self.options.values == "hardware-order":
+            order += ", values in hardware order"
         state = "  interrupted" if self.interrupted else ""
         return (
             f"{self.name}  {' '.join(self.arguments)}{arrow}  {self.machine.name} · {cores} · {order}"
@@ -692,7 +699,8 @@ def _check_environment() -> None:
 
 def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machine: str | None = None,
              set: tuple[str, ...] = (), time_only: bool = False, schedule: str | None = None,
-             spill: str | None = None, unwritten: str | None = None, go_on: bool | None = None):
+             spill: str | None = None, unwritten: str | None = None, go_on: bool | None = None,
+             values: str | None = None):
     """`trena.simulate(kernel, target="trn2")(a, b)` launches `kernel` and returns its Run.
 
     kernel     a function, or one decorated with nki.jit, with or without [lnc]
@@ -700,9 +708,10 @@ def simulate(kernel, target: str | None = None, *, lnc: int | None = None, machi
     set        changes to the machine, such as ("core.sbuf_kib=256",)
     time_only  the clock without values; outputs is then None
     unwritten  "error" (default), or "sentinel": bytes nobody wrote read as NaN, or 4 in integers
+    values     "program-order" (default), or "hardware-order": outputs are what the clock's order makes of them
     """
     options = defaults.merged(target=target, machine=machine, lnc=lnc, schedule=schedule, spill=spill,
-                              unwritten=unwritten, go_on=go_on,
+                              unwritten=unwritten, go_on=go_on, values=values,
                               set=tuple(set) or None, time_only=time_only or None)
     function, grid = kernel.prepared() if hasattr(kernel, "prepared") else (kernel, ())
     grid = grid or (() if lnc in (None, 1) else (lnc,))

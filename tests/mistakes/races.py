@@ -35,7 +35,9 @@ def exchange_other_tensor(x, middle):
 def rows(x, overlap):
     core, out = nl.program_id(0), hbm(*x.shape)
     first = 64 * core - overlap * core
-    nisa.dma_copy(dst=out[first : first + 64 + overlap, :], src=loaded(x[first : first + 64 + overlap, :]))  # MISTAKE
+    tile = loaded(x[first : first + 64 + overlap, :])
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=1.0 + core)
+    nisa.dma_copy(dst=out[first : first + 64 + overlap, :], src=tile)  # MISTAKE
     return out
 
 
@@ -69,12 +71,15 @@ def early_reuse(x, middle, again):
     core, out = nl.program_id(0), hbm(2, *x.shape)
     for step in range(2):
         if core == 0:
-            nisa.dma_copy(dst=middle, src=loaded(x))  # WITH
+            tile = loaded(x)
+            nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=float(step))
+            nisa.dma_copy(dst=middle, src=tile)  # WITH
         nisa.core_barrier(data=middle, cores=(0, 1))
         if core == 1:
-            tile = sbuf(*x.shape)
-            nisa.dma_copy(dst=tile, src=middle)  # MISTAKE
-            nisa.dma_copy(dst=out[step], src=tile)
+            half = sbuf(64, x.shape[1])
+            for rows in (slice(0, 64), slice(64, 128)):
+                nisa.dma_copy(dst=half, src=middle[rows, :])  # MISTAKE
+                nisa.dma_copy(dst=out[step, rows, :], src=half)
         if again:
             nisa.core_barrier(data=middle, cores=(0, 1))
     return out
@@ -164,7 +169,7 @@ def divergent_right(x):
 
 
 X = numbers(128, 16)
-MIDDLE = numbers(128, 16)
+MIDDLE = 1000 * numbers(128, 16)
 MISTAKES = [
     Mistake("core-race", exchange_without, exchange_with, (X, MIDDLE), cores=2),
     Mistake("core-race", exchange_without, exchange_with, (X, MIDDLE), cores=2, time_only=True),

@@ -22,7 +22,7 @@ def machine_options() -> argparse.ArgumentParser:
     group.add_argument("--lnc", type=int, choices=(1, 2), help="physical cores per logical core")
     group.add_argument("--time-only", action="store_true", help="no values, only time")
     group.add_argument("--values", choices=("program-order", "hardware-order"), default="program-order",
-                       help="in which order instructions compute; hardware-order is not modelled")
+                       help="in which order instructions compute: hardware-order shows what a race does to the bytes")
     group.add_argument("--schedule", choices=("list", "program"), default="list",
                        help="who orders the queues: a compiler moving independent work up, or the script as written")
     group.add_argument("--spill", choices=("auto", "error"), default="auto", help="when SBUF is full")
@@ -53,10 +53,9 @@ def is_assignment(word: str) -> bool:
 def options_from(arguments):
     from trena.launch import Options
 
-    if arguments.values == "hardware-order":
-        raise errors.NotModelled("not modelled: values in the order of the clock", id="not-modelled",
-                                 here="--values=hardware-order",
-                                 fix="leave it out: trena check names the lines whose order the device need not keep")
+    if arguments.values == "hardware-order" and arguments.time_only:
+        raise errors.UsageError("hardware-order needs values", id="values-time-only",
+                                here="--values=hardware-order with --time-only", fix="leave one of them out")
     return Options(target=arguments.target, machine=arguments.machine, set=tuple(arguments.set), lnc=arguments.lnc,
                    time_only=arguments.time_only, schedule=arguments.schedule, spill=arguments.spill,
                    values=arguments.values, unwritten=arguments.unwritten)

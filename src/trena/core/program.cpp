@@ -285,6 +285,7 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
     }
   }
   buffers_.push_back(buffer);
+  dtypes_.push_back(request.dtype);
   return Tensor(std::move(buffer), request.dtype, request.shape);
 }
 
@@ -307,9 +308,23 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
     buffer->storage->set_producer(executor_);
     find_aliases(*buffer->storage);
     external_.push_back(buffer->storage);
+    if (options_.hardware_order) {
+      executor_->settle();  // an alias of it may be under way
+      arguments_.push_back({buffer, {data, data + buffer->size_bytes()}});
+    }
   }
   buffers_.push_back(buffer);
+  dtypes_.push_back(dtype);
   return Tensor(std::move(buffer), dtype, shape);
+}
+
+void Program::fill_unwritten(Storage& storage, const Buffer* buffer) const {
+  if (options_.unwritten == UnwrittenPolicy::kSentinel) {
+    fill_sentinel(storage, buffer != nullptr ? dtypes_[buffer->id] : DType::kFloat32);
+    return;
+  }
+  std::memset(storage.data(), 0xff, storage.size_bytes());
+  storage.written().mark_all();
 }
 
 // One array of the caller may be two arguments: what writes one then changes the other.

@@ -29,6 +29,8 @@ struct ProgramOptions {
   UnwrittenPolicy unwritten = UnwrittenPolicy::kRefuse;
   // Note an instruction that is refused, take what it would have written as written, and go on.
   bool go_on = false;
+  // Keep what a second pass over the values begins with (hardware_order.h).
+  bool hardware_order = false;
 };
 
 struct BufferRequest {
@@ -98,6 +100,18 @@ class Program {
   // Noted while going on, in order.
   const std::vector<Finding>& findings() const { return findings_; }
   const std::vector<BufferPtr>& buffers() const { return buffers_; }
+
+  // The caller's bytes as they came, in a program for hardware_order.
+  struct Argument {
+    BufferPtr buffer;
+    std::vector<std::byte> bytes;
+  };
+  const std::vector<Argument>& arguments() const { return arguments_; }
+  // Makes bytes look as before the kernel and counts them as written: the sentinel of their type if
+  // that was asked for, else all bits set, which is NaN in every float type. `buffer`: whose they
+  // are; null: of a whole SBUF or PSUM array.
+  void fill_unwritten(Storage& storage, const Buffer* buffer) const;
+
   CoreState& state(int core) {
     settle();
     return *cores_[static_cast<std::size_t>(core)].state;
@@ -125,6 +139,8 @@ class Program {
   std::shared_ptr<Executor> executor_;
   std::vector<CoreRecord> cores_;
   std::vector<BufferPtr> buffers_;
+  std::vector<DType> dtypes_;  // by buffer id, as it was made
+  std::vector<Argument> arguments_;
   std::vector<std::shared_ptr<Storage>> external_;
   std::vector<BufferPtr> resident_;  // those whose bytes collect() may find out of reach
   std::unordered_map<std::size_t, std::vector<std::shared_ptr<Storage>>> spare_;  // by size

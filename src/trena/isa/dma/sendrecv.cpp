@@ -77,9 +77,11 @@ void SendRecv::receive(std::int64_t rendezvous, Bytes bytes) {
   received_ = std::move(bytes);
 }
 
-void SendRecv::execute(CoreState&) const {
-  transfer(layout_of(dst_), packed_layout(dst_.dtype(), received_->data(), dst_.element_count()));
+void SendRecv::deliver(const std::vector<std::byte>& bytes) const {
+  transfer(layout_of(dst_), packed_layout(dst_.dtype(), bytes.data(), dst_.element_count()));
 }
+
+void SendRecv::execute(CoreState&) const { deliver(*received_); }
 
 // Both cores start together. About 2 µs are measured for small tiles (hw.md §5.4); that the bytes
 // come on top, at the rate of the engines that move them, is an estimate.

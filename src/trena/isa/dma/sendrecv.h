@@ -36,6 +36,7 @@ class SendRecv final : public Instruction {
   int receive_from() const { return receive_from_; }
   Bytes pack() const;  // the source's bits, row by row
   void receive(std::int64_t rendezvous, Bytes bytes);
+  void deliver(const std::vector<std::byte>& bytes) const;  // into the destination
 
  private:
   Tensor src_;
