@@ -113,6 +113,25 @@ def second_type_right(x):
     return stored(result)
 
 
+def steered(x, row, name):
+    """A register that chooses a row, loaded from a tile that a DMA fills."""
+    tile, again = (sbuf(1, 1, dtype=nl.uint32, address=(0, 0)) for _ in range(2))
+    nisa.dma_copy(dst=tile, src=row)  # WITH
+    register = nisa.register_alloc()
+    nisa.register_load(register, again if name == "again" else tile)  # MISTAKE
+    result = sbuf(1, 512)
+    nisa.dma_copy(dst=result, src=x.ap(pattern=[[512, 1], [1, 512]], scalar_offset=register, indirect_dim=0))
+    return stored(result)
+
+
+def steered_wrong(x, row):
+    return steered(x, row, "again")
+
+
+def steered_right(x, row):
+    return steered(x, row, "tile")
+
+
 def twice(x, out):
     low, high = loaded(x[0:64, :]), sbuf(64, 512)
     nisa.dma_copy(dst=out[64:128, :], src=low)  # WITH
@@ -162,6 +181,7 @@ MISTAKES = [
     Mistake("address-stale", last_rows_wrong, last_rows_right, (X,)),
     Mistake("data-race", second_name_wrong, second_name_right, (X,)),
     Mistake("data-race", second_type_wrong, second_type_right, (X,)),
+    Mistake("register-race", steered_wrong, steered_right, (X, np.array([[5]], np.uint32))),
     Mistake("data-race", twice, twice, (ONCE, ONCE), (ONCE, np.zeros_like(ONCE))),
     Mistake("self-overlap", self_copy_wrong, self_copy_right, (X,)),
 ]

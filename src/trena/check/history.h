@@ -92,6 +92,7 @@ class History {
     const Buffer* buffer = nullptr;
     bool writes = false;
     Region region;
+    bool loads_register = false;
   };
 
   // Calls fn(earlier touch) for every touch that shares a byte with `touch`, at least one of the

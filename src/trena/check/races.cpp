@@ -3,6 +3,7 @@
 // the compiler orders the reuse of an address behind its readers, but a reader waits only for
 // writers of its own tensor (nki.md §5.1-4, §5.6). In HBM it is memory of the caller that came in
 // twice.
+// `register-race`: the same where the reader loads a register, which then steers loops and offsets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,19 @@ Finding race(const Findings& findings, const Instruction& later, const History::
   const bool hbm = now.buffer->space == Space::kHbm;
   const char* did = earlier.writes ? (now.writes ? "writes over" : "reads") : "writes over";
   Finding finding;
+  if (now.loads_register) {
+    finding.id = "register-race";
+    finding.text = {
+        .rule = "a register is loaded behind whoever writes what it is loaded from",
+        .here = fmt::format("{} reads {}, whose bytes {} wrote at {} through {}; nothing makes it "
+                            "wait",
+                            later.name(), quoted(*now.buffer), earlier.instruction->name(),
+                            findings.place(earlier.instruction->position), quoted(*earlier.buffer)),
+        .device = "the register holds what was there before: another offset, another trip count",
+        .fix = hbm ? "load it from the tensor that was written, or add depends_on"
+                   : "load it from the tensor that was written (a view of it), or add depends_on"};
+    return finding;
+  }
   finding.id = "data-race";
   finding.text = {
       .rule = "accesses of the same bytes, one of them a write, are ordered by a wait",
@@ -45,15 +59,18 @@ class Races final : public Rule {
       arrays_ = {};
       callers_.clear();
     }
+    const bool loads_register = accesses.has_state(HiddenState::kRegisters) &&
+                                accesses.size() == 1 && only_reads(accesses.begin()->kind);
     for (const Access& access : accesses) {
       const Buffer& buffer = *access.tensor->buffer();
       if (buffer.address) {
         History& array = arrays_[buffer.space == Space::kPsum ? 1 : 0];
-        visit(array,
-              {&instruction, &buffer, !only_reads(access.kind), region_in_memory(*access.tensor)});
+        visit(array, {&instruction, &buffer, !only_reads(access.kind),
+                      region_in_memory(*access.tensor), loads_register});
       } else if (const auto group = groups_.find(&buffer); group != groups_.end()) {
-        visit(callers_[group->second.number], {&instruction, &buffer, !only_reads(access.kind),
-                                               in_group(*access.tensor, group->second)});
+        visit(callers_[group->second.number],
+              {&instruction, &buffer, !only_reads(access.kind),
+               in_group(*access.tensor, group->second), loads_register});
       }
     }
   }
@@ -111,7 +128,8 @@ class Races final : public Rule {
       const Position there = earlier.instruction->position;
       Order& order = subject_.orders[static_cast<std::size_t>(core_)];
       if (!order.keeps(*earlier.instruction, *now.instruction) &&
-          !subject_.findings.known("data-race", here, there)) {
+          !subject_.findings.known(now.loads_register ? "register-race" : "data-race", here,
+                                   there)) {
         Finding finding = race(subject_.findings, *now.instruction, now, earlier);
         finding.core = core_;
         subject_.findings.add(std::move(finding), here, there);

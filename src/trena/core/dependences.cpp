@@ -151,6 +151,13 @@ void Dependences::visit_state(HiddenState state, std::uint32_t item) {
   last = item;
 }
 
+void Dependences::wait_for_registers() {
+  const std::int64_t last = last_of_state_[static_cast<std::size_t>(HiddenState::kRegisters)];
+  if (last >= 0) {
+    found_.push_back(Wait::after_end(static_cast<std::uint32_t>(last)));
+  }
+}
+
 void Dependences::finish(Edges& waits) {
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end(),

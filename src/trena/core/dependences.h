@@ -37,6 +37,9 @@ class Dependences {
 
   void visit_state(HiddenState state, std::uint32_t item);
 
+  // The item now visited takes an address from a register: it waits until the sequencer has it.
+  void wait_for_registers();
+
   // Closes `item`: its waits, sorted and without repetition, go to `waits`.
   void finish(Edges& waits);
   void add_wait(Wait wait) { found_.push_back(wait); }

@@ -358,6 +358,10 @@ void Placer::emit(std::size_t index, Insertion insertion) {
     } else if (written_[buffer.id]) {
       order_.visit(buffer.id, item, *use.tensor, use.kind);
     }
+    if (const Indirection* address = use.tensor->indirection().get();
+        address != nullptr && !address->index) {
+      order_.wait_for_registers();
+    }
     if (shares_address_[buffer.id]) {
       order_.visit_address(buffer.space, item, region_in_memory(*use.tensor), use.kind, buffer.id);
     }
