@@ -164,6 +164,59 @@ def eager_rows(repeats):
     ]
 
 
+# ---- Checks ------------------------------------------------------------------------------------------
+
+
+def windows_of_its_own(x):
+    """600 tensors at addresses of their own, alive at once, and 600 that take their places."""
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    for _ in range(2):
+        tiles = [nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf, address=(0, 256 * k)) for k in range(600)]
+        for tile in tiles:
+            nisa.dma_copy(dst=tile, src=x)
+        for k in range(1, 600):
+            nisa.tensor_tensor(dst=tiles[k], data1=tiles[k], data2=tiles[k - 1], op=nl.add)
+    nisa.dma_copy(dst=out, src=tiles[-1])
+    return out
+
+
+def share_of_checks(name, kernel, arrays, time_only, repeats):
+    """What check/ adds to a launch; placed and timed again with and without, on the program of the same launch."""
+    whole, with_checks, without = float("inf"), float("inf"), float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work = launch.Launch(launch.Options(target=TARGET, time_only=time_only), None, ())
+        binder = launch.ArgumentBinder(work.program)
+        work.run(getattr(kernel, "func", kernel), [binder.wrap(array, f"arg{k}") for k, array in enumerate(arrays)], {})
+        work.program.finish(checks=True)
+        whole = min(whole, time.perf_counter() - start)
+        for checks in (True, False):
+            start = time.perf_counter()
+            work.program.finish(checks=checks)
+            seconds = time.perf_counter() - start
+            with_checks, without = (min(with_checks, seconds), without) if checks else (with_checks,
+                                                                                        min(without, seconds))
+    return at_most("checks-" + name + ("-time" if time_only else ""), 100 * (with_checks - without) / whole, "%", 15.0)
+
+
+def checks(repeats):
+    generator = np.random.default_rng(4)
+
+    def normal(*shape):
+        return generator.standard_normal(shape).astype(np.float32)
+
+    head = normal(128, 2048).astype(ml_dtypes.bfloat16), normal(128, 2048).astype(ml_dtypes.bfloat16)
+    kernels = [
+        ("product", matmul.make(nki, nisa, nl)["tiled"], (normal(2048, 2048), normal(2048, 2048))),
+        ("attention", attention.make(nki, nisa, nl)["attention"],
+         (*head, normal(2048, 128).astype(ml_dtypes.bfloat16))),
+        ("recurrence", small.make(nki, nisa, nl)["recurrence"], (normal(128, 256), normal(128, 1))),
+        ("addresses", windows_of_its_own, (normal(128, 64),)),
+    ]
+    return [share_of_checks(name, kernel, arrays, time_only, repeats)
+            for name, kernel, arrays in kernels for time_only in (False, True)]
+
+
 # ---- Output ------------------------------------------------------------------------------------------
 
 
@@ -205,7 +258,8 @@ def print_table(host, rows):
     print(f"\n{len(rows) - missed} of {len(rows)} bars met" + ("; ! marks the others" if missed else ""))
 
 
-BENCHES = {"time-only": time_only_matmul, "calls": calls_and_clock, "blas": matmul_against_blas, "eager": eager_rows}
+BENCHES = {"time-only": time_only_matmul, "calls": calls_and_clock, "blas": matmul_against_blas, "eager": eager_rows,
+           "checks": checks}
 
 
 def main():
