@@ -135,6 +135,40 @@ TEST(Executor, ErrorsBehindTheCallerCarryTheirLineAndTheFirstWins) {
   bench.program.settle();  // once
 }
 
+// Whoever is being appended when it becomes known has nothing to do with it.
+TEST(Executor, GoingOnNotesWhatFailedBehindTheCallerAndKeepsTheInnocent) {
+  const Threads scope(2);
+  Program program(test_machine("trn2"), 1, {.go_on = true});
+  const auto tile = [&] {
+    return program.make_tensor(0, {.space = Space::kSbuf,
+                                   .dtype = DType::kFloat32,
+                                   .shape = std::array<std::int64_t, 2>{1, 8},
+                                   .name = "t",
+                                   .address = {}});
+  };
+  const auto append = [&](int line, std::unique_ptr<Instruction> instruction) {
+    program.set_position({program.intern_file("kernel.py"), line});
+    program.append(0, std::move(instruction));
+  };
+  append(7, std::make_unique<Refusing>(tile(), false));
+  append(8, std::make_unique<Refusing>(tile(), false));
+  append(9, std::make_unique<Refusing>(tile(), true));  // settles first
+  EXPECT_TRUE(program.left_out(0));
+  append(10, make_instruction(Memset{tile(), 1.0, std::nullopt}));
+  EXPECT_FALSE(program.left_out(0));
+  program.settle();
+  std::vector<int> lines;
+  for (const Finding& finding : program.findings()) {
+    lines.push_back(finding.where.line);
+  }
+  EXPECT_EQ(lines, (std::vector{7, 8, 9}));
+  std::vector<int> kept;
+  for (const auto& instruction : program.instructions(0)) {
+    kept.push_back(instruction->position.line);
+  }
+  EXPECT_EQ(kept, (std::vector{7, 8, 10}));
+}
+
 TEST(Executor, ArgumentsThatAreTheSameBytesStayInOrder) {
   const Threads scope(4);
   auto bytes = std::make_shared<std::vector<float>>(1, 1.0F);

@@ -66,6 +66,23 @@ def chosen_rows(x, rows):
     return out
 
 
+def scatter(x, middle, rows, apart):
+    """Each core puts its rows where its index vector says."""
+    core, tile = nl.program_id(0), loaded(x[0:4, :])
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0 + core)
+    target = middle.ap(pattern=[[16, 4], [1, 16]], offset=apart * core * 16, vector_offset=loaded(rows), indirect_dim=0)
+    nisa.dma_copy(dst=target, src=tile)  # MISTAKE
+    return middle
+
+
+def scatter_wrong(x, middle, rows):
+    return scatter(x, middle, rows, 3)
+
+
+def scatter_right(x, middle, rows):
+    return scatter(x, middle, rows, 4)
+
+
 def early_reuse(x, middle, again):
     """Core 0 fills `middle` for core 1 twice; the second time it must know that core 1 has read the first."""
     core, out = nl.program_id(0), hbm(2, *x.shape)
@@ -177,6 +194,7 @@ MISTAKES = [
     Mistake("core-race", rows_wrong, rows_right, (X,), cores=2),
     Mistake("core-race", rows_wrong, alike, (X,), cores=2),
     Mistake("core-race", rows_wrong, chosen_rows, (X,), (X, np.array([[3], [1], [0], [2]], np.uint32)), cores=2),
+    Mistake("core-race", scatter_wrong, scatter_right, (X, MIDDLE, np.array([[3], [1], [0], [2]], np.uint32)), cores=2),
     Mistake("core-race", early_reuse_wrong, early_reuse_right, (X, MIDDLE), cores=2),
     Mistake("deadlock", lonely_wrong, lonely_right, (X,), cores=2),
     Mistake("deadlock", swap_pipes_wrong, swap_right, (X,), cores=2),

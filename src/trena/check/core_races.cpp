@@ -55,20 +55,16 @@ class CoreRaces final : public Rule {
       return;
     }
     for (const Access& access : accesses) {
-      if (access.tensor->on_chip()) {
+      const Tensor& tensor = *access.tensor;
+      if (tensor.on_chip() || chosen_by_index(access, accesses)) {
         continue;
       }
-      const Region region = region_of(*access.tensor);
-      if (!region.exact || chosen_by_index(access, accesses)) {
-        continue;
+      if (const Region region = region_of(tensor); region.exact) {
+        touch(core, instruction, tensor.buffer().get(), !only_reads(access.kind), region);
       }
-      Order& order = subject_.orders[static_cast<std::size_t>(core)];
-      const Phase phase{order.last_meeting_before(instruction),
-                        order.first_meeting_after(instruction)};
-      Shared& shared = shared_[access.tensor->buffer().get()];
-      shared.written = shared.written || !only_reads(access.kind);
-      shared.cores[static_cast<std::size_t>(core)][phase].touches.push_back(
-          {&instruction, !only_reads(access.kind), region});
+    }
+    for (const Program::ChosenRows& rows : subject_.program.chosen_rows(instruction)) {
+      touch(core, instruction, rows.buffer, rows.writes, rows.region);
     }
   }
 
@@ -82,8 +78,19 @@ class CoreRaces final : public Rule {
   }
 
  private:
+  void touch(int core, const Instruction& instruction, const Buffer* buffer, bool writes,
+             const Region& region) {
+    Order& order = subject_.orders[static_cast<std::size_t>(core)];
+    const Phase phase{order.last_meeting_before(instruction),
+                      order.first_meeting_after(instruction)};
+    Shared& shared = shared_[buffer];
+    shared.written = shared.written || writes;
+    shared.cores[static_cast<std::size_t>(core)][phase].touches.push_back(
+        {&instruction, writes, region});
+  }
+
   // Gathers and scatters list all rows that they may choose, and their index as a third operand:
-  // which rows the cores share is not known here.
+  // which rows the cores share is known only from values (Program::chosen_rows).
   static bool chosen_by_index(const Access& access, const AccessList& accesses) {
     return access.kind != AccessKind::kRead && access.kind != AccessKind::kWrite &&
            accesses.size() > 2;

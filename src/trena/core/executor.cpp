@@ -85,8 +85,9 @@ struct Executor::Job {
   std::atomic<bool> computed{false};
 };
 
-Executor::Executor(int core_count, Locate locate)
+Executor::Executor(int core_count, Locate locate, Forgive forgive)
     : locate_(std::move(locate)),
+      forgive_(std::move(forgive)),
       jobs_(kWindowPerThread * static_cast<std::size_t>(thread_count())),
       hidden_(static_cast<std::size_t>(core_count)) {}
 
@@ -235,7 +236,7 @@ void Executor::make_room() {
   }
 }
 
-void Executor::settle() {
+void Executor::drain() {
   if (retired_ == entered_) {
     return;
   }
@@ -249,17 +250,34 @@ void Executor::settle() {
     tasks_.wait();
     retire();
   }
-  if (failure_ == nullptr) {
+}
+
+void Executor::settle() {
+  drain();
+  if (failures_.empty()) {
     return;
   }
-  const Position position = job(std::exchange(failed_, 0)).instruction->position;
+  std::vector<Failure> failures = std::exchange(failures_, {});
+  std::sort(failures.begin(), failures.end(),
+            [](const Failure& a, const Failure& b) { return a.ticket < b.ticket; });
+  for (const Failure& failure : failures) {
+    if (!is_forgiven(failure)) {
+      std::rethrow_exception(failure.error);
+    }
+  }
+}
+
+// Puts the line of its instruction on the error.
+bool Executor::is_forgiven(const Failure& failure) const {
   try {
-    std::rethrow_exception(std::exchange(failure_, nullptr));
+    std::rethrow_exception(failure.error);
   } catch (Error& error) {
     if (!error.has_where()) {
-      error.set_where(locate_(position));
+      error.set_where(locate_(failure.instruction->position));
     }
-    throw;
+    return forgive_ && forgive_(error, *failure.instruction, failure.core);
+  } catch (...) {
+    return false;
   }
 }
 
@@ -291,9 +309,8 @@ void Executor::work(std::size_t enough) {
     lock.lock();
     --computing_;
     ++computed_;
-    if (failure != nullptr && (failed_ == 0 || ticket < failed_)) {
-      failed_ = ticket;
-      failure_ = failure;
+    if (failure != nullptr) {
+      failures_.push_back({ticket, mine.instruction, mine.core->core_index(), failure});
     }
     for (const Ticket follower : mine.followers) {
       if (--job(follower).waits_for == 0) {

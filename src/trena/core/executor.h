@@ -24,8 +24,12 @@ class Executor final : public Producer {
  public:
   using Locate = std::function<SourceLine(Position)>;
 
-  // `locate` is called on the thread that settles.
-  Executor(int core_count, Locate locate);
+  // Is told of an instruction that failed behind the caller, on the thread that settles; false: the
+  // error is to be thrown there.
+  using Forgive = std::function<bool(const Error& error, const Instruction& instruction, int core)>;
+
+  // `locate` is called on the thread that settles, `forgive` too.
+  Executor(int core_count, Locate locate, Forgive forgive = {});
   ~Executor() override;
 
   // Refuses reads of unwritten bytes (unwritten-read), marks what the instruction writes, and
@@ -41,6 +45,12 @@ class Executor final : public Producer {
  private:
   using Ticket = std::uint64_t;  // of one instruction, ascending in program order from 1
   struct Job;
+  struct Failure {
+    Ticket ticket;
+    const Instruction* instruction;
+    int core;
+    std::exception_ptr error;
+  };
 
   bool runs_behind(const Instruction& instruction, const AccessList& accesses) const;
   void enter(const Instruction& instruction, const AccessList& accesses, CoreState& core);
@@ -48,6 +58,8 @@ class Executor final : public Producer {
   void publish();
   void retire();
   void make_room();
+  void drain();
+  bool is_forgiven(const Failure& failure) const;
   void work(std::size_t enough);
   static void compute(const Job& job, bool others_idle);
   bool is_computed(Ticket ticket) const;
@@ -55,6 +67,7 @@ class Executor final : public Producer {
   const Job& job(Ticket ticket) const;
 
   const Locate locate_;
+  const Forgive forgive_;
   bool in_step_ = false;
 
   // Of the caller's thread. Jobs (retired_, entered_] wait in a ring; those up to published_ are
@@ -68,8 +81,7 @@ class Executor final : public Producer {
   int workers_ = 0;
   int computing_ = 0;
   Ticket computed_ = 0;  // how many
-  Ticket failed_ = 0;  // the first in program order
-  std::exception_ptr failure_;
+  std::vector<Failure> failures_;
 
   BackgroundTasks tasks_;
 };

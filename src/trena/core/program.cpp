@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trena/isa/dma/indirect.h"
 #include "trena/isa/indirect.h"
 #include "trena/memory/rows.h"
 
@@ -174,7 +175,14 @@ Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)),
       options_(options),
       executor_(std::make_shared<Executor>(
-          core_count, [this](Position position) { return source_line(position); })) {
+          core_count, [this](Position position) { return source_line(position); },
+          [this](const Error& error, const Instruction&, int core) {
+            const bool goes_on = options_.go_on && may_go_on_after(error.kind());
+            if (goes_on) {
+              note(error, core);  // it is recorded, and its results count as written
+            }
+            return goes_on;
+          })) {
   for (int core = 0; core < core_count; ++core) {
     cores_.emplace_back().state = std::make_unique<CoreState>(machine_, core);
   }
@@ -350,6 +358,7 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
     const bool skipped = is_skipped(*instruction, scratch_);
     if (options_.values && !skipped) {
       executor_->execute(*instruction, scratch_, *stream.state);
+      note_chosen_rows(*instruction);
     } else if (options_.values) {
       scratch_.unpin();
     }
@@ -368,14 +377,37 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
   stream.instructions.push_back(std::move(instruction));
 }
 
+// An index keeps its bytes only until somebody writes it again: what it chose is read at once.
+void Program::note_chosen_rows(const Instruction& instruction) {
+  if (core_count() == 1 || !instruction.is_dma() || !instruction.judges_values()) {
+    return;
+  }
+  scratch_.clear();
+  instruction.chosen_by_index(scratch_);
+  for (const Access& access : scratch_) {
+    const Tensor& view = *access.tensor;
+    if (is_vector_indirect(view) && !view.on_chip()) {
+      for (const Tensor& rows : trena::chosen_rows(view)) {
+        chosen_rows_[&instruction].push_back(
+            {view.buffer().get(), !only_reads(access.kind), region_of(rows)});
+      }
+    }
+  }
+}
+
+std::span<const Program::ChosenRows> Program::chosen_rows(const Instruction& instruction) const {
+  const auto found = chosen_rows_.find(&instruction);
+  return found != chosen_rows_.end() ? std::span<const ChosenRows>(found->second)
+                                     : std::span<const ChosenRows>();
+}
+
 void Program::keep_order(int core, bool on) {
   CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
   stream.block += on && stream.blocks == 0 ? 1 : 0;
   stream.blocks += on ? 1 : -1;
 }
 
-// The instruction is left out; readers of its results are not to be blamed for that.
-void Program::go_on_after(int core, const Instruction& instruction, const Error& error) {
+void Program::note(const Error& error, int core) {
   Finding finding;
   finding.kind = error.kind();
   finding.severity = Severity::kError;
@@ -387,12 +419,15 @@ void Program::go_on_after(int core, const Instruction& instruction, const Error&
     if (known.id == finding.id && known.where.line == finding.where.line &&
         known.where.file == finding.where.file) {
       ++known.count;
-      finding.count = 0;
+      return;
     }
   }
-  if (finding.count > 0) {
-    findings_.push_back(std::move(finding));
-  }
+  findings_.push_back(std::move(finding));
+}
+
+// The instruction is left out; readers of its results are not to be blamed for that.
+void Program::go_on_after(int core, const Instruction& instruction, const Error& error) {
+  note(error, core);
   scratch_.clear();
   instruction.access(scratch_);
   for (const Access& access : scratch_) {

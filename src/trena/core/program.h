@@ -15,6 +15,7 @@
 #include "trena/core/finding.h"
 #include "trena/isa/core_state.h"
 #include "trena/isa/instruction.h"
+#include "trena/memory/region.h"
 
 namespace trena {
 
@@ -97,6 +98,14 @@ class Program {
   std::size_t instruction_count() const;
   // Was the instruction that was appended last refused, and left out, while going on?
   bool left_out(int core) const { return cores_[static_cast<std::size_t>(core)].left_out; }
+  // Bytes of HBM that an index vector chose, of programs with values on two cores.
+  struct ChosenRows {
+    const Buffer* buffer;
+    bool writes;
+    Region region;
+  };
+  // By instruction; none where values are not known.
+  std::span<const ChosenRows> chosen_rows(const Instruction& instruction) const;
   // Noted while going on, in order.
   const std::vector<Finding>& findings() const { return findings_; }
   const std::vector<BufferPtr>& buffers() const { return buffers_; }
@@ -132,6 +141,8 @@ class Program {
   void collect();
   void find_aliases(const Storage& storage);
   std::shared_ptr<Storage>& array(int core, Space space);
+  void note_chosen_rows(const Instruction& instruction);
+  void note(const Error& error, int core);
   void go_on_after(int core, const Instruction& instruction, const Error& error);
 
   Machine machine_;
@@ -150,6 +161,7 @@ class Program {
   Position position_;
   AccessList scratch_;
   std::vector<Finding> findings_;
+  std::unordered_map<const Instruction*, std::vector<ChosenRows>> chosen_rows_;
 };
 
 }  // namespace trena

@@ -158,6 +158,10 @@ class Instruction {
   };
   virtual IndirectOperands indirect_operands() const { return {}; }
 
+  // Of a transfer whose rows an index vector chooses: those operands, as views with their index.
+  // (access() lists all rows that they may touch.)
+  virtual void chosen_by_index(AccessList&) const {}
+
   // Does it add to PSUM whatever is there (accumulate=True)? A kAccumulate access that does not
   // adds only where a product of the same tensor wrote before.
   virtual bool adds_always() const { return false; }

@@ -112,6 +112,17 @@ class DmaComputeInstruction final : public InstructionOf<DmaCompute> {
     list.add(dst_reach_, indirect() ? AccessKind::kWriteSome : AccessKind::kWrite);
   }
 
+  void chosen_by_index(AccessList& list) const override {
+    for (const Tensor& source : args_.sources) {
+      if (is_vector_indirect(source)) {
+        list.read(source);
+      }
+    }
+    if (is_vector_indirect(args_.dst)) {
+      list.add(args_.dst, AccessKind::kUpdate);
+    }
+  }
+
   void execute(CoreState&) const override {
     if (indirect()) {
       execute_rows();

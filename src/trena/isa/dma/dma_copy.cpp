@@ -80,6 +80,15 @@ class DmaCopyInstruction final : public InstructionOf<DmaCopy> {
                                      : AccessKind::kWrite);
   }
 
+  void chosen_by_index(AccessList& list) const override {
+    if (is_vector_indirect(args_.src)) {
+      list.read(args_.src);
+    }
+    if (is_vector_indirect(args_.dst)) {
+      list.add(args_.dst, AccessKind::kWriteSome);
+    }
+  }
+
   void execute(CoreState&) const override {
     if (indirect()) {
       copy_rows();

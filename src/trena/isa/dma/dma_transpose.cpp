@@ -85,6 +85,12 @@ class DmaTransposeInstruction final : public InstructionOf<DmaTranspose> {
     list.add(args_.dst, gather ? AccessKind::kWriteSome : AccessKind::kWrite);
   }
 
+  void chosen_by_index(AccessList& list) const override {
+    if (is_vector_indirect(args_.src)) {
+      list.read(args_.src);
+    }
+  }
+
   void execute(CoreState&) const override {
     if (!is_vector_indirect(args_.src)) {
       std::vector<Dim> dims = permuted_tail(args_.src, axes_);

@@ -72,6 +72,30 @@ std::int64_t row_index(const Tensor& view, std::int64_t row) {
   return integer_at(index.dtype(), index.data() + offset);
 }
 
+std::vector<Tensor> chosen_rows(const Tensor& view) {
+  const Indirection& indirection = *view.indirection();
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < view.size(0); ++row) {
+    const std::int64_t index = row_index(view, row);
+    if (index >= 0 && index < indirection.row_count) {
+      rows.push_back(index);
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::vector<Tensor> runs;
+  for (std::size_t first = 0, past = 0; first < rows.size(); first = past) {
+    while (past < rows.size() &&
+           rows[past] - rows[first] == static_cast<std::int64_t>(past - first)) {
+      ++past;
+    }
+    const std::int64_t stride = indirection.row_stride_bytes;
+    runs.push_back(with_rows(view, view.offset_bytes() + rows[first] * stride,
+                             {static_cast<std::int64_t>(past - first), stride}));
+  }
+  return runs;
+}
+
 std::optional<Tensor> resolve_row(std::string_view instruction, const Tensor& view,
                                   std::int64_t row, OobMode oob) {
   const Indirection& indirection = *view.indirection();

@@ -22,6 +22,10 @@ void read_index(const Tensor& tensor, AccessList& list);
 // columns: indices.T.flatten().
 std::int64_t row_index(const Tensor& view, std::int64_t row);
 
+// The rows that the index names now, neighbours joined, each run of rows an ordinary view; what is
+// outside the base tensor is left out.
+std::vector<Tensor> chosen_rows(const Tensor& view);
+
 // The view's row `row` as an ordinary view of one row, by its index; nothing when the index is
 // outside the base tensor and `oob` says skip. Throws `out-of-bounds`.
 std::optional<Tensor> resolve_row(std::string_view instruction, const Tensor& view,
