@@ -44,6 +44,20 @@ TEST(Order, FollowsChainsOfWaits) {
   EXPECT_TRUE(keeps(3, 3));
 }
 
+TEST(Order, TakingOverAnAddressKeepsNobodyElseInOrder) {
+  Made made;
+  made.stream.items.push_back({made.probes[0].get(), Insertion::kReload, EngineKind::kVector});
+  auto last = std::make_unique<Probe>(EngineKind::kVector, engine_cost(1, 1));
+  made.stream.items.push_back({last.get(), Insertion::kRecorded, EngineKind::kVector});
+  made.stream.waits.close();
+  made.stream.waits.add(Wait::after_end(0).for_address());
+  made.stream.waits.add(Wait::after_start(2));
+  made.stream.waits.close();
+  Order order(made.stream);
+  EXPECT_FALSE(order.keeps(*made.probes[0], *last));
+  EXPECT_TRUE(order.keeps(*made.probes[2], *last));
+}
+
 TEST(Order, KnowsTheMeetingsAround) {
   Made made;
   Order order(made.stream);

@@ -36,6 +36,9 @@ bool Order::keeps(const Instruction& earlier, const Instruction& later) {
     const std::uint32_t item = open_.back();
     open_.pop_back();
     for (const Wait wait : stream_.waits.of(item)) {
+      if (wait.is_for_address()) {
+        continue;
+      }
       if (wait.item() == target) {
         return true;
       }

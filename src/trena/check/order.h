@@ -16,7 +16,8 @@ class Order {
   explicit Order(const Stream& stream) : stream_(stream) {}
 
   // Both of this core. A wait for the start of an adding product counts: the array keeps products
-  // in order.
+  // in order. A wait for an address does not: it orders whoever writes there next, and a kernel
+  // that lives by it reads what another tensor left.
   bool keeps(const Instruction& earlier, const Instruction& later);
 
   // Meetings of cores, numbered in the order of this core, that follow or precede an instruction.

@@ -28,14 +28,20 @@ struct StreamItem {
 // "Item i has ended", or for products accumulating into one place, "item i has started".
 class Wait {
  public:
-  static Wait after_end(std::uint32_t item) { return Wait(item << 1); }
-  static Wait after_start(std::uint32_t item) { return Wait((item << 1) | 1); }
+  static Wait after_end(std::uint32_t item) { return Wait(item << 2); }
+  static Wait after_start(std::uint32_t item) { return Wait((item << 2) | kStart); }
+  // The same, because the address that the item used is taken over: whoever relies on that order
+  // reads another tensor's bytes (check/).
+  Wait for_address() const { return Wait(code_ | kAddress); }
 
-  std::uint32_t item() const { return code_ >> 1; }
-  bool for_start() const { return (code_ & 1) != 0; }
+  std::uint32_t item() const { return code_ >> 2; }
+  bool for_start() const { return (code_ & kStart) != 0; }
+  bool is_for_address() const { return (code_ & kAddress) != 0; }
   auto operator<=>(const Wait&) const = default;  // the stronger wait of one item sorts first
 
  private:
+  static constexpr std::uint32_t kAddress = 1;
+  static constexpr std::uint32_t kStart = 2;
   explicit Wait(std::uint32_t code) : code_(code) {}
   std::uint32_t code_;
 };
