@@ -119,7 +119,7 @@ void Dependences::settle(std::int32_t& list, const Visit& access) {
         pending.kind == AccessKind::kAccumulate && access.kind == AccessKind::kAccumulate;
     if (pending.buffer != access.buffer || access.buffer == kAnyBuffer) {
       const Wait wait = chain ? Wait::after_start(pending.item) : Wait::after_end(pending.item);
-      found_.push_back(pending.buffer == kAnyBuffer ? wait : wait.for_address());
+      found_.push_back(access.buffer == kAnyBuffer ? wait : wait.for_address());
     }
     if (reads || !covers(access.region, region)) {
       link = &pending.next;
