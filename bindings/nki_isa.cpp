@@ -1,5 +1,7 @@
 // nki.isa: one line per instruction, in the alphabetical order of the public API. Documentation
 // lives in python/trena/nki/isa.py; rules, values and costs in src/trena/isa/.
+#include <fmt/format.h>
+
 #include "bindings.h"
 #include "objects.h"
 #include "trena/isa/gpsimd/affine_select.h"
@@ -78,6 +80,20 @@ Reduction reduction(const Operator* op, std::optional<AluOp> otherwise, ReduceCo
 
 // [[step, count], …] of iota and affine_select.
 using Steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// `operand` may be left out where the operator has no use for one.
+ScalarStep scalar_step(const Operator& op, std::string_view op_role,
+                       const std::optional<Operand>& operand, std::string_view operand_role,
+                       bool reverse) {
+  const AluOp alu = alu_of(op, op_role);
+  if (!operand && !is_unary(alu)) {
+    throw Error(ErrorKind::kUsage, "operand-missing",
+                {.rule = "an operator of two values needs an operand",
+                 .here = fmt::format("{}=nl.{}, {}=None", op_role, name(alu), operand_role),
+                 .fix = fmt::format("pass {}=", operand_role)});
+  }
+  return {alu, operand.value_or(0.0), reverse};
+}
 
 }  // namespace
 
@@ -398,10 +414,9 @@ void bind_nki_isa(nb::module_& module) {
          const Name& name) {
         std::optional<ScalarStep> second;
         if (op1 != nullptr) {
-          second = ScalarStep{alu_of(*op1, "op1"), operand1.value_or(0.0), reverse1};
+          second = scalar_step(*op1, "op1", operand1, "operand1", reverse1);
         }
-        return emit(TensorScalar{dst, data,
-                                 ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+        return emit(TensorScalar{dst, data, scalar_step(op0, "op0", operand0, "operand0", reverse0),
                                  std::move(second), request(engine)},
                     name);
       },
@@ -428,8 +443,7 @@ void bind_nki_isa(nb::module_& module) {
          const std::optional<Operand>& reduce_init, bool reduce_res_negate, const Name& name) {
         Reduction reduction{alu_of(reduce_op, "reduce_op"), reduce_cmd, reduce_res, reduce_init};
         return emit(
-            TensorScalarReduce{dst, data,
-                               ScalarStep{alu_of(op0, "op0"), operand0.value_or(0.0), reverse0},
+            TensorScalarReduce{dst, data, scalar_step(op0, "op0", operand0, "operand0", reverse0),
                                std::move(reduction), reduce_res_negate},
             name);
       },

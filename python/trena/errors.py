@@ -70,6 +70,10 @@ class UsageError(Error):
     """The call itself is malformed: a wrong argument, an unknown name."""
 
 
+class ArgumentTypes(UsageError, TypeError):
+    """An argument has a type that the call does not take."""
+
+
 class IllegalInstruction(Error):
     """The machine refuses the instruction: dtype, shape, engine or memory."""
 
@@ -118,6 +122,17 @@ def _users_line() -> tuple[str, int]:
             return name, frame.f_lineno
         frame = frame.f_back
     return "", 0
+
+
+def line_of(error: BaseException) -> tuple[str, int]:
+    """The innermost line outside this package that `error` passed through; ("", 0) if there is none."""
+    place, entry = ("", 0), error.__traceback__
+    while entry is not None:
+        name = entry.tb_frame.f_code.co_filename
+        if not name.startswith((_PACKAGE, "<frozen")):
+            place = name, entry.tb_lineno
+        entry = entry.tb_next
+    return place
 
 
 _CALL = re.compile(r"[A-Za-z_][\w.]*(?=\s*\()")

@@ -18,7 +18,7 @@ import warnings
 
 import numpy as np
 
-from trena import _core, dtypes, errors
+from trena import _core, argument_types, dtypes, errors
 from trena.errors import UsageError
 from trena.findings import Finding, from_core, from_error, merged, unwritten_output
 
@@ -238,6 +238,11 @@ class Launch:
         self.program.begin(index, self.baton, self.first_member + index)
         try:
             return function(*args, **kwargs)
+        except TypeError as error:
+            named = argument_types.translate(error)
+            if named is None:
+                raise
+            raise named.with_traceback(error.__traceback__) from None
         finally:
             self.program.end()
             _thread.core = previous

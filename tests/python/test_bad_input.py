@@ -142,6 +142,51 @@ def test_a_second_name_for_the_same_bytes_is_no_mistake():
     np.testing.assert_array_equal(trena.simulate(kernel, target="trn2")(X).outputs, X[:, :64])
 
 
+@pytest.mark.parametrize(
+    ("call", "here", "limit"),
+    [
+        (lambda tile: nisa.tensor_copy(dst=tile, src=X), "src is ndarray", "src: Tensor"),
+        (lambda tile: nisa.tensor_copy(tile, "tile"), "src is str", "src: Tensor"),
+        (lambda tile: nisa.memset(dst=tile, value=1.0, colour=3), "colour is int", None),
+        (lambda tile: nisa.tensor_tensor(dst=tile, data1=tile, op=nl.add), "data2 is missing", None),
+        (lambda tile: tile.reshape_dim("x", (1, 2)), "str", None),
+    ],
+)
+def test_arguments_of_a_wrong_type(call, here, limit):
+    @nki.jit
+    def kernel(x):
+        call(_loaded(x))
+
+    with pytest.raises(errors.ArgumentTypes) as caught:
+        trena.simulate(kernel, target="trn2")(X)
+    assert isinstance(caught.value, TypeError)
+    assert caught.value.id == "argument-types" and here in caught.value.here
+    assert limit is None or caught.value.limit == limit
+    assert caught.value.file == __file__ and caught.value.line == call.__code__.co_firstlineno
+
+
+def test_an_operator_of_two_values_needs_an_operand():
+    @nki.jit
+    def kernel(x):
+        tile = _loaded(x)
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.rsqrt, operand0=None)
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0, op1=nl.add)
+
+    with pytest.raises(errors.UsageError) as caught:
+        trena.simulate(kernel, target="trn2")(X)
+    assert caught.value.id == "operand-missing" and caught.value.here == "op1=nl.add, operand1=None"
+
+
+def test_a_type_error_of_the_kernel_itself_stays_as_it_is():
+    @nki.jit
+    def kernel(x):
+        return len(3)
+
+    with pytest.raises(TypeError, match="has no len") as caught:
+        trena.simulate(kernel, target="trn2")(X)
+    assert not isinstance(caught.value, errors.Error)
+
+
 def test_two_cores_where_the_chip_joins_none():
     with pytest.raises(errors.IllegalInstruction) as caught:
         trena.simulate(unwritten_read[2], target="trn1")(X)
