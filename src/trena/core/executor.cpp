@@ -222,14 +222,19 @@ void Executor::retire() {
   }
 }
 
-// Helps until half of the window is free again: the workers never run out of work meanwhile.
-void Executor::make_room() {
-  publish();
+// The caller's thread is one of the workers for a while.
+void Executor::help(std::size_t enough) {
   {
     const std::lock_guard lock(mutex_);
     ++workers_;
   }
-  work(jobs_.size() / 2);
+  work(enough);
+}
+
+// Until half of the window is free again: the workers never run out of work meanwhile.
+void Executor::make_room() {
+  publish();
+  help(jobs_.size() / 2);
   retire();
   if (entered_ - retired_ == jobs_.size()) {
     settle();
@@ -242,11 +247,7 @@ void Executor::drain() {
   }
   publish();
   while (retired_ < entered_) {
-    {
-      const std::lock_guard lock(mutex_);
-      ++workers_;
-    }
-    work(0);
+    help(0);
     tasks_.wait();
     retire();
   }

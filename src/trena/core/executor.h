@@ -57,6 +57,7 @@ class Executor final : public Producer {
   void follow(Job& entry, Ticket ticket, Storage::Uses& uses, bool only_reads);
   void publish();
   void retire();
+  void help(std::size_t enough);
   void make_room();
   void drain();
   bool is_forgiven(const Failure& failure) const;

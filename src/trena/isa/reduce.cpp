@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include "trena/isa/operators.h"
+
 namespace trena {
 namespace {
 
@@ -125,6 +127,18 @@ void require_reduce_result(const Machine& machine, std::string_view instruction,
   }
   require_tile(machine, instruction, "reduce_res", *reduction.result);
   require_lane_operand(instruction, "reduce_res", *reduction.result, data, false);
+}
+
+void require_accumulation(const Machine& machine, std::string_view instruction,
+                          const Reduction& reduction, std::initializer_list<AluOp> operators,
+                          const Tensor& data) {
+  require_reduce_command(instruction, reduction.command,
+                         {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
+                          ReduceCommand::kResetReduce});
+  if (reduction.op) {
+    require_one_of(instruction, "reduce_op", *reduction.op, operators);
+  }
+  require_reduce_result(machine, instruction, reduction, data);
 }
 
 }  // namespace trena

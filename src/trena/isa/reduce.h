@@ -62,4 +62,10 @@ Cost with_accumulator(const Machine& machine, Cost cost, const Reduction& reduct
 void require_reduce_result(const Machine& machine, std::string_view instruction,
                            const Reduction& reduction, const Tensor& data);
 
+// Accumulators that are reset, reduced into by one of `operators`, and read out: their command,
+// operator (`operator-refused`) and result.
+void require_accumulation(const Machine& machine, std::string_view instruction,
+                          const Reduction& reduction, std::initializer_list<AluOp> operators,
+                          const Tensor& data);
+
 }  // namespace trena

@@ -57,12 +57,10 @@ class Activate2Instruction final : public InstructionOf<Activate2> {
       require_same_dtype(name(), "imm0", std::get<Tensor>(args_.first.operand), "imm1",
                          std::get<Tensor>(args_.second.operand));
     }
-    require_reduce_command(name(), args_.reduction.command,
-                           {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
-                            ReduceCommand::kResetReduce});
-    require_one_of(name(), "reduce_op", args_.reduction.op.value_or(AluOp::kAdd),
-                   {AluOp::kAdd, AluOp::kMaximum, AluOp::kMinimum, AluOp::kAbsMax, AluOp::kAbsMin});
-    require_reduce_result(machine, name(), args_.reduction, args_.data);
+    require_accumulation(
+        machine, name(), args_.reduction,
+        {AluOp::kAdd, AluOp::kMaximum, AluOp::kMinimum, AluOp::kAbsMax, AluOp::kAbsMin},
+        args_.data);
   }
 
   void access(AccessList& list) const override {

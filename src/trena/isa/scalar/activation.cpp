@@ -44,13 +44,7 @@ class ActivationInstruction final : public InstructionOf<Activation> {
     require_activation_table(machine, args_.function);
     check_bias(machine);
     require_lane_operand(name(), "scale", args_.input.scale, data(), true);
-    require_reduce_command(name(), args_.reduction.command,
-                           {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
-                            ReduceCommand::kResetReduce});
-    if (args_.reduction.op) {
-      require_one_of(name(), "reduce_op", *args_.reduction.op, {AluOp::kAdd});
-    }
-    require_reduce_result(machine, name(), args_.reduction, data());
+    require_accumulation(machine, name(), args_.reduction, {AluOp::kAdd}, data());
   }
 
   void access(AccessList& list) const override {

@@ -49,12 +49,7 @@ class RangeSelectInstruction final : public InstructionOf<RangeSelect> {
                              .here = fmt::format("on_false_value={}", args_.on_false),
                              .limit = "-3.4028235e38"});
     }
-    require_one_of(name(), "reduce_op", args_.reduction.op.value_or(AluOp::kMaximum),
-                   {AluOp::kMaximum});
-    require_reduce_command(name(), args_.reduction.command,
-                           {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
-                            ReduceCommand::kResetReduce});
-    require_reduce_result(machine, name(), args_.reduction, args_.on_true);
+    require_accumulation(machine, name(), args_.reduction, {AluOp::kMaximum}, args_.on_true);
   }
 
   void access(AccessList& list) const override {
@@ -135,12 +130,7 @@ class SelectReduceInstruction final : public InstructionOf<SelectReduce> {
     }
     require_not_both_psum(name(), "on_true", args_.on_true, "predicate", args_.predicate);
     require_lane_operand(name(), "on_false", args_.on_false, args_.on_true, true);
-    require_one_of(name(), "reduce_op", args_.reduction.op.value_or(AluOp::kMaximum),
-                   {AluOp::kMaximum});
-    require_reduce_command(name(), args_.reduction.command,
-                           {ReduceCommand::kIdle, ReduceCommand::kReset, ReduceCommand::kReduce,
-                            ReduceCommand::kResetReduce});
-    require_reduce_result(machine, name(), args_.reduction, args_.on_true);
+    require_accumulation(machine, name(), args_.reduction, {AluOp::kMaximum}, args_.on_true);
   }
 
   void access(AccessList& list) const override {
