@@ -37,24 +37,25 @@ class Accumulation final : public Rule {
  public:
   explicit Accumulation(const Subject& subject) : subject_(subject) {}
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    core_ = core;
-    for (const Access& access : accesses) {
-      if (access.tensor->space() != Space::kPsum) {
+  void visit(const Visit& visit) override {
+    core_ = visit.core;
+    for (Footprint& footprint : visit.footprints) {
+      if (footprint.buffer().space != Space::kPsum) {
         continue;
       }
-      const Buffer& buffer = *access.tensor->buffer();
-      std::vector<Part>& parts = buffer.address ? arrays_[core] : buffers_[buffer.id];
-      const Region region = region_in_memory(*access.tensor);
-      if (access.kind == AccessKind::kAccumulate) {
-        add(parts, instruction, *access.tensor, region);
-      } else if (only_reads(access.kind)) {
+      const Buffer& buffer = footprint.buffer();
+      std::vector<Part>& parts = buffer.address ? arrays_[core_] : buffers_[buffer.id];
+      const Region& region = footprint.region();
+      if (footprint.kind() == AccessKind::kAccumulate) {
+        add(parts, visit.instruction, footprint.tensor(), region);
+      } else if (!footprint.writes()) {
         for (Part& part : parts) {
-          part.reader =
-              part.reader == nullptr && meet(part.region, region) ? &instruction : part.reader;
+          if (part.reader == nullptr && meet(part.region, region)) {
+            part.reader = &visit.instruction;
+          }
         }
       } else {
-        write(parts, {region, &buffer, &instruction, on_tensor_engine(instruction)});
+        write(parts, {region, &buffer, &visit.instruction, on_tensor_engine(visit.instruction)});
       }
     }
   }

@@ -5,81 +5,60 @@
 // races.cpp.
 #include <fmt/format.h>
 
-#include <map>
-#include <unordered_map>
-
 #include "trena/check/coverage.h"
 #include "trena/check/rule.h"
 
 namespace trena {
 namespace {
 
-struct Write {
-  const Instruction* instruction;
-  const Buffer* buffer;
-  Region region;
-  std::int64_t number;  // in order of writing
-};
-
 class AddressOverlap final : public Rule {
  public:
   explicit AddressOverlap(const Subject& subject) : subject_(subject) {}
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    if (core != core_) {
-      core_ = core;
-      written_.clear();
-      arrays_.clear();
-    }
-    for (const Access& access : accesses) {
-      const Buffer* buffer = access.tensor->buffer().get();
-      const bool reads = only_reads(access.kind) || access.kind == AccessKind::kUpdate;
-      if (buffer->address && reads && written_.contains(buffer)) {
-        read(instruction, *access.tensor);
-      }
-    }
-    for (const Access& access : accesses) {
-      const Buffer* buffer = access.tensor->buffer().get();
-      if (buffer->address && !only_reads(access.kind)) {
-        written_.emplace(buffer, next_);
-        write({&instruction, buffer, region_in_memory(*access.tensor), next_++});
+  void visit(const Visit& visit) override {
+    for (Footprint& footprint : visit.footprints) {
+      const bool reads = !footprint.writes() || footprint.kind() == AccessKind::kUpdate;
+      if (reads && footprint.has_address()) {
+        if (const auto first = visit.contents.first_write(footprint.buffer())) {
+          read(visit, footprint, *first);
+        }
       }
     }
   }
 
  private:
-  void write(Write write) {
-    Boxed<Write>& writes = arrays_[write.buffer->space];
-    const Region region = write.region;
-    writes.erase(region, [&](const Write& old) { return covers(region, old.region); });
-    writes.add(region, std::move(write));
-  }
-
   // From the newest write back, as long as bytes are left that no newer one wrote.
-  void read(const Instruction& reader, const Tensor& tensor) {
-    const Region region = region_in_memory(tensor);
-    const Buffer* buffer = tensor.buffer().get();
+  void read(const Visit& visit, Footprint& footprint, std::int64_t first_write) {
+    const Buffer* buffer = &footprint.buffer();
+    const Region& region = footprint.region();
+    const auto beneath = footprint.beneath();
+    if (!beneath.empty() && beneath[0]->buffer == buffer && covers(beneath[0]->region, region)) {
+      return;  // as nearly always
+    }
     Remainder left(region);
-    arrays_[tensor.space()].search(region, [&](const Write& write) {
-      if (write.buffer == buffer) {
-        left.remove(write.region);
-      } else if (left.meets(write.region)) {
+    for (const Contents::Write* write : beneath) {
+      if (write->buffer == buffer) {
+        left.remove(write->region);
+      } else if (left.meets(write->region)) {
         // Whoever wants unwritten bytes to read as the vendor's sentinel moves tiles used in part.
-        const bool stale = write.number < written_.at(buffer);
+        const bool stale = write->number < first_write;
         if (!stale || subject_.program.options().unwritten == UnwrittenPolicy::kRefuse) {
-          report(reader, tensor, write, stale);
+          report(visit, footprint.tensor(), *write, stale);
         }
-        return false;
+        return;
       }
-      return !left.empty();
-    });
+      if (left.empty()) {
+        return;
+      }
+    }
   }
 
-  void report(const Instruction& reader, const Tensor& tensor, const Write& write, bool stale) {
+  void report(const Visit& visit, const Tensor& tensor, const Contents::Write& write, bool stale) {
+    const Instruction& reader = visit.instruction;
     const Address& address = *tensor.buffer()->address;
     const std::string there = subject_.findings.place(write.instruction->position);
     Finding finding;
-    finding.core = core_;
+    finding.core = visit.core;
     if (stale) {
       finding.id = "address-stale";
       finding.text = {
@@ -105,10 +84,6 @@ class AddressOverlap final : public Rule {
   }
 
   const Subject subject_;
-  int core_ = -1;
-  std::map<Space, Boxed<Write>> arrays_;
-  std::unordered_map<const Buffer*, std::int64_t> written_;  // number of the first write
-  std::int64_t next_ = 0;
 };
 
 }  // namespace

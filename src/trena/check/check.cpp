@@ -4,6 +4,51 @@
 
 namespace trena {
 
+namespace {
+
+// Shows each instruction of one core to the rules.
+class Walk {
+ public:
+  Walk(int core, std::span<const RulePtr> rules) : core_(core), rules_(rules) {}
+
+  void visit(const Instruction& instruction) {
+    accesses_.clear();
+    instruction.access(accesses_);
+    const std::span<Footprint> footprints = take_footprints();
+    const Visit visit{core_, instruction, accesses_, footprints, contents_};
+    for (const RulePtr& rule : rules_) {
+      rule->visit(visit);
+    }
+    for (Footprint& footprint : footprints) {
+      if (footprint.has_address() && footprint.writes()) {
+        contents_.write(instruction, footprint.tensor(), footprint.region());
+      }
+    }
+  }
+
+ private:
+  std::span<Footprint> take_footprints() {
+    std::size_t count = 0;
+    for (const Access& access : accesses_) {
+      if (count == footprints_.size()) {
+        footprints_.emplace_back(access, contents_);
+      } else {
+        footprints_[count].begin(access, contents_);
+      }
+      ++count;
+    }
+    return std::span(footprints_).first(count);
+  }
+
+  const int core_;
+  const std::span<const RulePtr> rules_;
+  AccessList accesses_;
+  Contents contents_;
+  std::vector<Footprint> footprints_;
+};
+
+}  // namespace
+
 std::vector<Finding> check_program(const Program& program, std::span<const Stream> streams) {
   std::vector<Order> orders(streams.begin(), streams.end());
   Findings findings(program);
@@ -15,14 +60,10 @@ std::vector<Finding> check_program(const Program& program, std::span<const Strea
       rules.push_back(std::move(rule));
     }
   }
-  AccessList accesses;
   for (int core = 0; core < program.core_count(); ++core) {
+    Walk walk(core, rules);
     for (const auto& instruction : program.instructions(core)) {
-      accesses.clear();
-      instruction->access(accesses);
-      for (const RulePtr& rule : rules) {
-        rule->visit(core, *instruction, accesses);
-      }
+      walk.visit(*instruction);
     }
   }
   for (const RulePtr& rule : rules) {

@@ -50,21 +50,21 @@ class CoreRaces final : public Rule {
  public:
   explicit CoreRaces(const Subject& subject) : subject_(subject) {}
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    if (instruction.rendezvous() >= 0 || core > 1) {
+  void visit(const Visit& visit) override {
+    const Instruction& instruction = visit.instruction;
+    if (instruction.rendezvous() >= 0 || visit.core > 1) {
       return;
     }
-    for (const Access& access : accesses) {
-      const Tensor& tensor = *access.tensor;
-      if (tensor.on_chip() || chosen_by_index(access, accesses)) {
+    for (Footprint& footprint : visit.footprints) {
+      if (footprint.tensor().on_chip() || chosen_by_index(footprint, visit.footprints.size())) {
         continue;
       }
-      if (const Region region = region_of(tensor); region.exact) {
-        touch(core, instruction, tensor.buffer().get(), !only_reads(access.kind), region);
+      if (footprint.region().exact) {
+        touch(visit.core, instruction, &footprint.buffer(), footprint.writes(), footprint.region());
       }
     }
     for (const Program::ChosenRows& rows : subject_.program.chosen_rows(instruction)) {
-      touch(core, instruction, rows.buffer, rows.writes, rows.region);
+      touch(visit.core, instruction, rows.buffer, rows.writes, rows.region);
     }
   }
 
@@ -91,9 +91,9 @@ class CoreRaces final : public Rule {
 
   // Gathers and scatters list all rows that they may choose, and their index as a third operand:
   // which rows the cores share is known only from values (Program::chosen_rows).
-  static bool chosen_by_index(const Access& access, const AccessList& accesses) {
-    return access.kind != AccessKind::kRead && access.kind != AccessKind::kWrite &&
-           accesses.size() > 2;
+  static bool chosen_by_index(const Footprint& footprint, std::size_t accesses) {
+    return footprint.kind() != AccessKind::kRead && footprint.kind() != AccessKind::kWrite &&
+           accesses > 2;
   }
 
   // One core's phase is over before the other's begins when a meeting lies between.

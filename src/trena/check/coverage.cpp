@@ -122,8 +122,9 @@ bool Coverage::meets(const Region& region) const {
                      [&](const Region& part) { return meet(part, region); });
 }
 
-bool Coverage::holds(const Region& region) {
-  std::vector<const Region*> touching;
+bool Coverage::holds(const Region& region, std::vector<const Region*> others) {
+  const bool alone = others.empty();
+  std::vector<const Region*> touching = std::move(others);
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     if (!meet(*part, region)) {
       continue;
@@ -134,7 +135,7 @@ bool Coverage::holds(const Region& region) {
     touching.push_back(&*part);
   }
   const bool held = !touching.empty() && together_hold(touching, region);
-  if (held) {
+  if (held && alone) {
     parts_.push_back(region);  // the next reader finds it at once
   }
   return held;

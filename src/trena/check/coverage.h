@@ -10,8 +10,9 @@ namespace trena {
 class Coverage {
  public:
   void add(const Region& region);
-  // Exact for regions that are; what a region may touch, but need not, counts as held.
-  bool holds(const Region& region);
+  // Does it hold all of `region`, together with `others`? Exact for regions that are; what a region
+  // may touch, but need not, counts as held.
+  bool holds(const Region& region, std::vector<const Region*> others = {});
   bool meets(const Region& region) const;
 
  private:

@@ -18,7 +18,6 @@ class History {
     const Buffer* buffer = nullptr;
     bool writes = false;
     Region region;
-    bool loads_register = false;
   };
 
   // Calls fn(earlier touch) for every touch that shares a byte with `touch`, at least one of the
@@ -38,24 +37,6 @@ class History {
                      [&](const Touch& earlier) { return covers(touch.region, earlier.region); });
     }
     touches_.add(touch.region, touch);
-  }
-
-  // Calls fn(earlier write) for every write that shares a byte with `touch`, newest first.
-  // Remembers writes only: for memories whose reuse is ordered.
-  template <typename Fn>
-  void visit_writes(const Touch& touch, Fn&& fn) {
-    if (touch.writes) {
-      touches_.erase(touch.region,
-                     [&](const Touch& earlier) { return covers(touch.region, earlier.region); });
-      touches_.add(touch.region, touch);
-      return;
-    }
-    touches_.search(touch.region, [&](const Touch& earlier) {
-      if (overlaps(touch.region, earlier.region)) {
-        fn(earlier);
-      }
-      return true;
-    });
   }
 
  private:

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "trena/check/history.h"
 #include "trena/check/rule.h"
@@ -16,34 +15,41 @@
 namespace trena {
 namespace {
 
-Finding race(const Findings& findings, const Instruction& later, const History::Touch& now,
-             const History::Touch& earlier) {
-  const bool hbm = now.buffer->space == Space::kHbm;
+// An access, or what a write left behind.
+struct Party {
+  const Instruction& instruction;
+  const Buffer& buffer;
+  bool writes;
+};
+
+Finding race(const Findings& findings, const Party& now, const Party& earlier,
+             bool loads_register) {
+  const bool hbm = now.buffer.space == Space::kHbm;
   const char* did = earlier.writes ? (now.writes ? "writes over" : "reads") : "writes over";
+  const std::string there = findings.place(earlier.instruction.position);
   Finding finding;
-  if (now.loads_register) {
+  if (loads_register) {
     finding.id = "register-race";
     finding.text = {
         .rule = "a register is loaded behind whoever writes what it is loaded from",
         .here = fmt::format("{} reads {}, whose bytes {} wrote at {} through {}; nothing makes it "
                             "wait",
-                            later.name(), quoted(*now.buffer), earlier.instruction->name(),
-                            findings.place(earlier.instruction->position), quoted(*earlier.buffer)),
+                            now.instruction.name(), quoted(now.buffer), earlier.instruction.name(),
+                            there, quoted(earlier.buffer)),
         .device = "the register holds what was there before: another offset, another trip count",
         .fix = hbm ? "load it from the tensor that was written, or add depends_on"
                    : "load it from the tensor that was written (a view of it), or add depends_on"};
     return finding;
   }
   finding.id = "data-race";
-  finding.text = {
-      .rule = "accesses of the same bytes, one of them a write, are ordered by a wait",
-      .here = fmt::format("{} {} through {} what {} at {} {} through {}; nothing makes it wait",
-                          later.name(), did, quoted(*now.buffer), earlier.instruction->name(),
-                          findings.place(earlier.instruction->position),
-                          earlier.writes ? "wrote" : "reads", quoted(*earlier.buffer)),
-      .device = "whichever comes first: engines and DMA queues run side by side",
-      .fix = hbm ? "pass the array once and use one tensor for both, or add depends_on"
-                 : "use the same tensor (a view of it) for both, or add depends_on"};
+  finding.text = {.rule = "accesses of the same bytes, one of them a write, are ordered by a wait",
+                  .here = fmt::format(
+                      "{} {} through {} what {} at {} {} through {}; nothing makes it wait",
+                      now.instruction.name(), did, quoted(now.buffer), earlier.instruction.name(),
+                      there, earlier.writes ? "wrote" : "reads", quoted(earlier.buffer)),
+                  .device = "whichever comes first: engines and DMA queues run side by side",
+                  .fix = hbm ? "pass the array once and use one tensor for both, or add depends_on"
+                             : "use the same tensor (a view of it) for both, or add depends_on"};
   return finding;
 }
 
@@ -53,24 +59,18 @@ class Races final : public Rule {
 
   bool anything() const { return manual_ || !groups_.empty(); }
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    if (core != core_) {
-      core_ = core;
-      arrays_ = {};
+  void visit(const Visit& visit) override {
+    if (visit.core != core_) {
+      core_ = visit.core;
       callers_.clear();
     }
-    const bool loads_register = accesses.has_state(HiddenState::kRegisters) &&
-                                accesses.size() == 1 && only_reads(accesses.begin()->kind);
-    for (const Access& access : accesses) {
-      const Buffer& buffer = *access.tensor->buffer();
-      if (buffer.address) {
-        History& array = arrays_[buffer.space == Space::kPsum ? 1 : 0];
-        visit(array, {&instruction, &buffer, !only_reads(access.kind),
-                      region_in_memory(*access.tensor), loads_register});
-      } else if (const auto group = groups_.find(&buffer); group != groups_.end()) {
-        visit(callers_[group->second.number],
-              {&instruction, &buffer, !only_reads(access.kind),
-               in_group(*access.tensor, group->second), loads_register});
+    const bool loads_register = visit.accesses.has_state(HiddenState::kRegisters) &&
+                                visit.footprints.size() == 1 && !visit.footprints[0].writes();
+    for (Footprint& footprint : visit.footprints) {
+      if (footprint.has_address()) {
+        visit_address(visit, footprint, loads_register);
+      } else if (const auto group = groups_.find(&footprint.buffer()); group != groups_.end()) {
+        visit_caller(visit, footprint, group->second, loads_register);
       }
     }
   }
@@ -110,8 +110,7 @@ class Races final : public Rule {
     }
   }
 
-  static Region in_group(const Tensor& tensor, const Member& member) {
-    Region region = region_of(tensor);
+  static Region in_group(Region region, const Member& member) {
     region.offset_bytes += member.offset_bytes;
     region.row_first = region.row_last = 0;  // tensors of a group may have rows of several lengths
     region.byte_first = region.offset_bytes;
@@ -119,42 +118,50 @@ class Races final : public Rule {
     return region;
   }
 
-  void visit(History& history, const History::Touch& now) {
-    const auto judge = [&](const History::Touch& earlier) {
-      if (earlier.buffer == now.buffer || earlier.instruction == now.instruction) {
-        return;
-      }
-      const Position here = now.instruction->position;
-      const Position there = earlier.instruction->position;
-      Order& order = subject_.orders[static_cast<std::size_t>(core_)];
-      if (!order.keeps(*earlier.instruction, *now.instruction) &&
-          !subject_.findings.known(now.loads_register ? "register-race" : "data-race", here,
-                                   there)) {
-        Finding finding = race(subject_.findings, *now.instruction, now, earlier);
-        finding.core = core_;
-        subject_.findings.add(std::move(finding), here, there);
-      }
-    };
-    if (!now.buffer->address) {
-      history.visit(now, judge);
-      return;
-    }
+  void visit_address(const Visit& visit, Footprint& footprint, bool loads_register) {
     // A tensor that was written itself finds its own bytes lost: `address-overlap` says so.
-    if (now.writes) {
-      written_.insert(now.buffer);
-    } else if (written_.contains(now.buffer)) {
+    if (footprint.writes() || visit.contents.first_write(footprint.buffer())) {
       return;
     }
-    history.visit_writes(now, judge);
+    const Party now{visit.instruction, footprint.buffer(), false};
+    for (const Contents::Write* write : footprint.beneath()) {
+      if (overlaps(footprint.region(), write->region)) {
+        judge(now, {*write->instruction, *write->buffer, true}, loads_register);
+      }
+    }
+  }
+
+  void visit_caller(const Visit& visit, Footprint& footprint, const Member& member,
+                    bool loads_register) {
+    const Party now{visit.instruction, footprint.buffer(), footprint.writes()};
+    callers_[member.number].visit(
+        {&visit.instruction, &footprint.buffer(), footprint.writes(),
+         in_group(footprint.region(), member)},
+        [&](const History::Touch& earlier) {
+          judge(now, {*earlier.instruction, *earlier.buffer, earlier.writes}, loads_register);
+        });
+  }
+
+  void judge(const Party& now, const Party& earlier, bool loads_register) {
+    if (&earlier.buffer == &now.buffer || &earlier.instruction == &now.instruction) {
+      return;
+    }
+    const Position here = now.instruction.position;
+    const Position there = earlier.instruction.position;
+    Order& order = subject_.orders[static_cast<std::size_t>(core_)];
+    if (!order.keeps(earlier.instruction, now.instruction) &&
+        !subject_.findings.known(loads_register ? "register-race" : "data-race", here, there)) {
+      Finding finding = race(subject_.findings, now, earlier, loads_register);
+      finding.core = core_;
+      subject_.findings.add(std::move(finding), here, there);
+    }
   }
 
   const Subject subject_;
   bool manual_ = false;
   std::unordered_map<const Buffer*, Member> groups_;
   int core_ = -1;
-  std::array<History, 2> arrays_;
   std::unordered_map<std::size_t, History> callers_;
-  std::unordered_set<const Buffer*> written_;
 };
 
 }  // namespace

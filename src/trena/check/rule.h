@@ -4,17 +4,27 @@
 #include <memory>
 #include <span>
 
+#include "trena/check/contents.h"
 #include "trena/check/findings.h"
 #include "trena/check/order.h"
 #include "trena/core/stream.h"
 
 namespace trena {
 
+// One instruction, as the walk comes by: what it touches, beside what was there before it.
+struct Visit {
+  int core;
+  const Instruction& instruction;
+  const AccessList& accesses;
+  std::span<Footprint> footprints;  // one per access, in its order
+  const Contents& contents;
+};
+
 class Rule {
  public:
   virtual ~Rule() = default;
   // The instructions of one core in program order, core after core.
-  virtual void visit(int core, const Instruction& instruction, const AccessList& accesses) = 0;
+  virtual void visit(const Visit& visit) = 0;
   virtual void finish() {}
 };
 

@@ -25,39 +25,38 @@ class SelfOverlap final : public Rule {
  public:
   explicit SelfOverlap(const Subject& subject) : subject_(subject) {}
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    if (!instruction.is_dma()) {
+  void visit(const Visit& visit) override {
+    if (!visit.instruction.is_dma()) {
       return;
     }
-    for (const Access& target : accesses) {
-      if (only_reads(target.kind)) {
-        continue;
-      }
-      for (const Access& source : accesses) {
-        if (only_reads(source.kind) && source.tensor->buffer() == target.tensor->buffer()) {
-          compare(core, instruction, *target.tensor, *source.tensor);
+    for (Footprint& target : visit.footprints) {
+      for (Footprint& source : visit.footprints) {
+        if (target.writes() && !source.writes() && &source.buffer() == &target.buffer()) {
+          compare(visit, target, source);
         }
       }
     }
   }
 
  private:
-  void compare(int core, const Instruction& instruction, const Tensor& dst, const Tensor& src) {
-    const Region written = region_of(dst);
-    const Region read = region_of(src);
+  void compare(const Visit& visit, Footprint& target, Footprint& source) {
+    const Tensor& dst = target.tensor();
+    const Tensor& src = source.tensor();
+    const Region& written = target.region();
+    const Region& read = source.region();
     // An index may choose rows that do not meet.
     if (!written.exact || !read.exact || same_view(dst, src) || !meet(written, read)) {
       return;
     }
     Finding finding;
     finding.id = "self-overlap";
-    finding.core = core;
+    finding.core = visit.core;
     finding.text = {.rule = "a transfer's destination shares no byte with its source",
-                    .here = fmt::format("{} from {} to {}, which overlap", instruction.name(),
+                    .here = fmt::format("{} from {} to {}, which overlap", visit.instruction.name(),
                                         src.describe(), dst.describe()),
                     .device = "some bytes are overwritten before they are read",
                     .fix = "copy through another tensor"};
-    subject_.findings.add(std::move(finding), instruction.position);
+    subject_.findings.add(std::move(finding), visit.instruction.position);
   }
 
   const Subject subject_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <unordered_map>
 
 #include "trena/check/coverage.h"
 #include "trena/check/rule.h"
@@ -15,23 +14,24 @@ class Unwritten final : public Rule {
  public:
   explicit Unwritten(const Subject& subject) : subject_(subject) {}
 
-  void visit(int core, const Instruction& instruction, const AccessList& accesses) override {
-    for (const Access& access : accesses) {
-      const bool reads = access.kind == AccessKind::kRead || access.kind == AccessKind::kUpdate;
-      if (reads && watched(*access.tensor)) {
-        read(core, instruction, *access.tensor);
+  void visit(const Visit& visit) override {
+    for (Footprint& footprint : visit.footprints) {
+      const AccessKind kind = footprint.kind();
+      const bool reads = kind == AccessKind::kRead || kind == AccessKind::kUpdate;
+      if (reads && is_watched(footprint.tensor()) && !holds(visit.core, footprint)) {
+        report(visit, footprint);
       }
     }
-    for (const Access& access : accesses) {
-      if (!only_reads(access.kind) && watched(*access.tensor)) {
-        coverage(core, *access.tensor).add(region_in_memory(*access.tensor));
+    for (Footprint& footprint : visit.footprints) {
+      if (footprint.writes() && !footprint.has_address() && is_watched(footprint.tensor())) {
+        written(footprint.buffer()).add(footprint.region());
       }
     }
   }
 
  private:
   // What two cores write is not known core by core; an index may choose any of its rows.
-  bool watched(const Tensor& tensor) const {
+  bool is_watched(const Tensor& tensor) const {
     const Buffer& buffer = *tensor.buffer();
     const bool given = buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
     const bool shared = buffer.role == BufferRole::kShared && subject_.program.core_count() > 1;
@@ -40,35 +40,53 @@ class Unwritten final : public Rule {
            (indirection == nullptr || indirection->kind == Indirection::Kind::kScalar);
   }
 
-  Coverage& coverage(int core, const Tensor& tensor) {
-    const Buffer& buffer = *tensor.buffer();
-    return buffer.address ? arrays_[{core, buffer.space}] : buffers_[buffer.id];
+  // Of a tensor without an address.
+  Coverage& written(const Buffer& buffer) {
+    if (buffer.id >= written_.size()) {
+      written_.resize(buffer.id + 1);
+    }
+    return written_[buffer.id];
   }
 
-  void read(int core, const Instruction& instruction, const Tensor& tensor) {
-    Coverage& written = coverage(core, tensor);
-    const Region region = region_in_memory(tensor);
-    if (written.holds(region)) {
-      return;
+  bool holds(int core, Footprint& footprint) {
+    const Region& region = footprint.region();
+    if (!footprint.has_address()) {
+      return written(footprint.buffer()).holds(region);
     }
+    std::vector<const Region*> parts;
+    for (const Contents::Write* write : footprint.beneath()) {
+      if (is_watched(*write->tensor)) {
+        if (covers(write->region, region)) {
+          return true;
+        }
+        parts.push_back(&write->region);
+      }
+    }
+    return forgiven_[{core, footprint.buffer().space}].holds(region, std::move(parts));
+  }
+
+  void report(const Visit& visit, Footprint& footprint) {
+    const Buffer& buffer = footprint.buffer();
     Finding finding;
     finding.kind = ErrorKind::kUnwritten;
     finding.severity = Severity::kWarning;  // the time does not depend on what is read
     finding.id = "unwritten-read";
-    finding.core = core;
+    finding.core = visit.core;
     finding.text = {
         .rule = "every byte an instruction reads must have been written before",
-        .here = fmt::format("{} reads {}, of which a part was never written", instruction.name(),
-                            tensor.describe()),
+        .here = fmt::format("{} reads {}, of which a part was never written",
+                            visit.instruction.name(), footprint.tensor().describe()),
         .device = "whatever the memory held before: garbage that changes from run to run",
         .fix = "write the tensor first (dma_copy, memset), or read only the part that was written"};
-    subject_.findings.add(std::move(finding), instruction.position);
-    written.add(region);  // once is enough
+    subject_.findings.add(std::move(finding), visit.instruction.position);
+    Coverage& known =
+        footprint.has_address() ? forgiven_[{visit.core, buffer.space}] : written(buffer);
+    known.add(footprint.region());  // once is enough
   }
 
   const Subject subject_;
-  std::unordered_map<std::uint32_t, Coverage> buffers_;
-  std::map<std::pair<int, Space>, Coverage> arrays_;
+  std::vector<Coverage> written_;                       // by Buffer::id
+  std::map<std::pair<int, Space>, Coverage> forgiven_;  // reported reads of addresses
 };
 
 }  // namespace
