@@ -91,6 +91,9 @@ class Verifier {
         std::vector<bool>& marks = written[&buffer];
         marks.resize(static_cast<std::size_t>(buffer.size_bytes()), !buffer.on_chip());
         Recorded recorded{&buffer, access.kind, byte_list(*access.tensor), {}};
+        for (std::int64_t& byte : recorded.bytes) {  // rows of a window are far apart
+          byte = byte / buffer.pitch_bytes * buffer.row_bytes + byte % buffer.pitch_bytes;
+        }
         for (const std::int64_t byte : recorded.bytes) {
           const auto at = static_cast<std::size_t>(byte);
           recorded.known.push_back(marks[at]);
@@ -151,6 +154,10 @@ class Verifier {
       Cell& found = hbm_cells_[{&buffer, byte}];
       found.token = tokens_of(hbm_, buffer)[static_cast<std::size_t>(byte)];
       return found;
+    }
+    if (buffer.address) {
+      return chip_cells_[{buffer.space, buffer.address->partition + byte / buffer.row_bytes,
+                          buffer.address->offset_bytes + byte % buffer.row_bytes}];
     }
     for (const Residence& residence : stream_.residences) {
       if (residence.buffer == &buffer && residence.first_item <= item &&
@@ -712,6 +719,85 @@ TEST(Placement, ManualTensorsKeepTheirAddressesToThemselves) {
   }
   for (const Residence& residence : kernel.place().residences) {
     EXPECT_TRUE(residence.offset_bytes + residence.bytes <= 96 || residence.offset_bytes >= 160);
+  }
+}
+
+// A PSUM tensor at the start of `bank`.
+Tensor addressed(Kernel& kernel, std::int64_t bank) {
+  const std::vector<std::int64_t> shape = {kRows, 16};
+  return kernel.program().make_tensor(0, {.space = Space::kPsum,
+                                          .dtype = DType::kFloat32,
+                                          .shape = shape,
+                                          .name = "m",
+                                          .address = Address{0, bank * 2048}});
+}
+
+// As an expert of nki-library's token generation: eight banks by address, then one without.
+TEST(Placement, BanksOfTheKernelsOwnAreLentBetweenTheirUses) {
+  Kernel kernel(machine_named("trn2"));
+  const Tensor a = kernel.load(16);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Tensor> banks;
+    for (int bank = 0; bank < 8; ++bank) {
+      banks.push_back(addressed(kernel, bank));
+      kernel.product_into(banks.back(), a, a);
+    }
+    for (const Tensor& bank : banks) {
+      kernel.store(kernel.compute({bank}, 16));
+    }
+    const Tensor guest = kernel.psum({kRows, 16});
+    kernel.product_into(guest, a, a);
+    kernel.product_into(guest, a, a);
+    kernel.store(kernel.compute({guest}, 16));
+  }
+  const Stream stream = checked(kernel);
+  std::vector<std::int64_t> guests;
+  for (const Residence& residence : stream.residences) {
+    if (residence.buffer->space == Space::kPsum) {
+      guests.push_back(residence.offset_bytes);
+    }
+  }
+  EXPECT_EQ(guests, (std::vector<std::int64_t>{0, 0}));  // the first of the eight is left first
+}
+
+// One bank stays in use, one is read before it is written: what it reads has been there.
+TEST(Placement, BanksInUseAreNotLent) {
+  for (const auto& [inherits, outcome] :
+       {std::pair{false, "placed"}, std::pair{true, "psum-capacity"}}) {
+    Kernel kernel(machine_named("trn2"));
+    const Tensor a = kernel.load(16);
+    std::vector<Tensor> banks;
+    for (int bank = 0; bank < 8; ++bank) {
+      banks.push_back(addressed(kernel, bank));
+      kernel.product_into(banks.back(), a, a);
+    }
+    kernel.use({banks[7]});
+    const Tensor guest = kernel.psum({kRows, 16});
+    kernel.product_into(guest, a, a);
+    kernel.use({guest});
+    for (int bank = 0; bank < 7; ++bank) {
+      kernel.use({banks[static_cast<std::size_t>(bank)]});
+    }
+    if (inherits) {
+      kernel.use({addressed(kernel, 7)});
+    }
+    EXPECT_EQ(error_of(kernel, SpillPolicy::kAuto), outcome);
+  }
+}
+
+// A tensor that fills part of its bank still has the bank to itself.
+TEST(Placement, AutomaticTensorsStartAtABankBehindTheKernelsOwn) {
+  Kernel kernel(machine_named("trn2"));
+  const Tensor a = kernel.load(16);
+  const Tensor own = addressed(kernel, 0);
+  kernel.product_into(own, a, a);
+  const Tensor other = kernel.psum({kRows, 512});
+  kernel.product_into(other, a, a);
+  kernel.use({own, other});
+  for (const Residence& residence : checked(kernel).residences) {
+    if (residence.buffer->space == Space::kPsum) {
+      EXPECT_EQ(residence.offset_bytes, 2048);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "trena/core/dependences.h"
 #include "trena/core/idle_window.h"
+#include "trena/core/lent_banks.h"
 #include "trena/core/ranges.h"
 #include "trena/core/spill_moves.h"
 
@@ -28,6 +29,7 @@ struct Tile {
   bool spilled = false;      // … in a spill slot
   bool has_contents = false;
   bool pinned = false;
+  bool lent = false;  // sits in a bank that the kernel addresses itself
   std::optional<Stay> stay;
 
   bool psum() const { return buffer->space == Space::kPsum; }
@@ -56,6 +58,7 @@ struct Life {
   const Buffer* buffer = nullptr;  // none: not on the chip, or never touched
   std::size_t first = 0;
   std::size_t last = 0;
+  bool inherits = false;  // its first access reads what an earlier tensor left there
 };
 
 class Placer {
@@ -74,13 +77,16 @@ class Placer {
   void note_writes_of_all_cores();
   void read_program();
   void note_shared_addresses();
+  void note_owners_of_banks();
   void measure_peaks();
   bool repeatable_load(std::size_t index, std::int32_t tile) const;
   void note_loads(std::int32_t id);
   std::span<const Use> uses_of(std::size_t index) const {
     return {uses_.data() + recorded_[index].first_use, uses_.data() + recorded_[index].past_use};
   }
-  Ranges& memory(const Tile& tile) { return tile.psum() ? psum_ : sbuf_; }
+  Ranges& memory(const Tile& tile) {
+    return tile.lent ? lent_banks_.guests() : tile.psum() ? psum_ : sbuf_;
+  }
 
   void emit(std::size_t index, Insertion insertion);
   void emit_move(std::int32_t tile, SpillMove::Direction direction);
@@ -114,6 +120,7 @@ class Placer {
   std::vector<std::uint32_t> item_of_;  // recorded index → item
   Ranges sbuf_;
   Ranges psum_;
+  LentBanks lent_banks_;
   Dependences order_;
   Stream stream_;
   AccessList scratch_;
@@ -126,8 +133,9 @@ class Placer {
 };
 
 // Ranges that manual tensors own, over the whole program: automatic ones keep clear of them.
+// `grain`: of PSUM, whole banks.
 std::vector<std::pair<std::int64_t, std::int64_t>> manual_ranges(const Program& program, int core,
-                                                                 Space space) {
+                                                                 Space space, std::int64_t grain) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   const auto manual = [&](const BufferPtr& buffer) {
     return buffer->space == space && buffer->address.has_value();
@@ -142,14 +150,21 @@ std::vector<std::pair<std::int64_t, std::int64_t>> manual_ranges(const Program& 
     for (const Access& access : list) {
       const Buffer& buffer = *access.tensor->buffer();
       if (manual(access.tensor->buffer())) {
-        const std::int64_t first = buffer.address->offset_bytes;
-        if (ranges.empty() || ranges.back() != std::pair(first, first + buffer.row_bytes)) {
-          ranges.emplace_back(first, first + buffer.row_bytes);
+        const std::int64_t first = buffer.address->offset_bytes / grain * grain;
+        const std::int64_t end = buffer.address->offset_bytes + buffer.row_bytes;
+        const std::pair range(first, (end + grain - 1) / grain * grain);
+        if (ranges.empty() || ranges.back() != range) {
+          ranges.push_back(range);
         }
       }
     }
   }
   return ranges;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> addressed_banks(const Program& program, int core,
+                                                                   const Machine& machine) {
+  return manual_ranges(program, core, Space::kPsum, machine.core.psum.bank_bytes);
 }
 
 Placer::Placer(const Program& program, int core, const Machine& machine)
@@ -158,8 +173,10 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
       lives_(program.buffers().size()),
       written_(program.buffers().size(), false),
       shares_address_(program.buffers().size(), false),
-      sbuf_(machine.core.sbuf.usable_bytes(), manual_ranges(program, core, Space::kSbuf)),
-      psum_(machine.core.psum.partition_bytes(), manual_ranges(program, core, Space::kPsum)) {
+      sbuf_(machine.core.sbuf.usable_bytes(), manual_ranges(program, core, Space::kSbuf, 1)),
+      psum_(machine.core.psum.partition_bytes(), addressed_banks(program, core, machine)),
+      lent_banks_(machine.core.psum.partition_bytes(), machine.core.psum.bank_bytes,
+                  addressed_banks(program, core, machine)) {
   const auto& instructions = program.instructions(core);
   recorded_.reserve(instructions.size());
   for (const auto& instruction : instructions) {
@@ -168,6 +185,7 @@ Placer::Placer(const Program& program, int core, const Machine& machine)
   note_writes_of_all_cores();
   read_program();
   note_shared_addresses();
+  note_owners_of_banks();
   measure_peaks();
 }
 
@@ -200,7 +218,11 @@ void Placer::read_program() {
       }
       if (buffer->on_chip()) {
         Life& life = lives_[buffer->id];
-        life = {buffer.get(), life.buffer == nullptr ? i : life.first, i};
+        if (life.buffer == nullptr) {
+          const bool reads = only_reads(access.kind) || access.kind == AccessKind::kUpdate;
+          life = {buffer.get(), i, i, reads};
+        }
+        life.last = i;
       }
       std::int32_t tile = kNotOnChip;
       if (buffer->on_chip() && !buffer->address) {
@@ -256,6 +278,20 @@ void Placer::note_shared_addresses() {
     if (farthest == nullptr || farthest->space != buffer->space || its_end > end) {
       farthest = buffer;
       end = its_end;
+    }
+  }
+}
+
+// A tensor that finds its contents at its address keeps the bank from the beginning.
+void Placer::note_owners_of_banks() {
+  const bool guests =
+      std::any_of(tiles_.begin(), tiles_.end(), [](const Tile& t) { return t.psum(); });
+  for (const Life& life : lives_) {
+    if (guests && life.buffer != nullptr && life.buffer->address &&
+        life.buffer->space == Space::kPsum) {
+      lent_banks_.add_owner(life.buffer->address->offset_bytes, life.buffer->row_bytes,
+                            life.inherits ? 0 : life.first, life.last);
+      shares_address_[life.buffer->id] = true;
     }
   }
 }
@@ -353,8 +389,13 @@ void Placer::emit(std::size_t index, Insertion insertion) {
   for (const Use& use : uses_of(index)) {
     const Buffer& buffer = *use.tensor->buffer();
     if (use.tile != kNotOnChip) {
-      order_.visit(base + *tiles_[static_cast<std::size_t>(use.tile)].stay, item, *use.tensor,
-                   use.kind);
+      const Tile& tile = tiles_[static_cast<std::size_t>(use.tile)];
+      order_.visit(base + *tile.stay, item, *use.tensor, use.kind);
+      if (tile.lent) {
+        order_.visit_address(buffer.space, item,
+                             lent_banks_.region_of_guest(*use.tensor, *tile.stay), use.kind,
+                             buffer.id);
+      }
     } else if (written_[buffer.id]) {
       order_.visit(buffer.id, item, *use.tensor, use.kind);
     }
@@ -463,6 +504,10 @@ bool Placer::allocate_as_written(Tile& tile, int writer, Search search) {
       start = ranges.find_oldest(tile.bytes);
     }
   }
+  if (!start && tile.psum()) {
+    start = lent_banks_.find(tile.bytes, now_, tile.uses.back());
+    tile.lent = start.has_value();
+  }
   if (!start) {
     return false;
   }
@@ -473,6 +518,7 @@ bool Placer::allocate_as_written(Tile& tile, int writer, Search search) {
 bool Placer::place_as_written(bool tightest) {
   item_of_.assign(recorded_.size(), 0);
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
+    now_ = i;
     const int writer = recorded_[i].dma ? -1 : static_cast<int>(recorded_[i].engine);
     for (const Use& use : uses_of(i)) {
       if (use.tile == kNotOnChip) {
@@ -760,11 +806,11 @@ void Placer::throw_operands_do_not_fit(std::size_t index) const {
 void Placer::throw_psum(const Tile& tile, std::size_t index) const {
   const Psum& psum = machine_.core.psum;
   std::string list;
-  for (const auto& [start, range] : psum_.by_start()) {
-    if (range.stay) {
-      const Tile& other = tiles_[static_cast<std::size_t>(tile_of_stay_[*range.stay])];
-      list += fmt::format("{}{} (line {})", list.empty() ? "" : ", ", other.buffer->name,
-                          other.buffer->where.line);
+  for (const Life& life : lives_) {
+    if (life.buffer != nullptr && life.buffer->space == Space::kPsum &&
+        life.buffer != tile.buffer.get() && life.first <= index && index <= life.last) {
+      list += fmt::format("{}{} (line {})", list.empty() ? "" : ", ", life.buffer->name,
+                          life.buffer->where.line);
     }
   }
   Error error(ErrorKind::kCapacity, "psum-capacity",

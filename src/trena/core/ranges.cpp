@@ -123,7 +123,18 @@ std::optional<std::int64_t> Ranges::find_tightest(std::int64_t length) const {
 }
 
 std::vector<Stay> Ranges::take(std::int64_t start, std::int64_t length, Stay stay) {
-  auto range = ranges_.find(start);
+  auto range = std::prev(ranges_.upper_bound(start));
+  if (range->first < start) {  // its front stays free
+    Range front = range->second;
+    Range back = front;
+    front.length = start - front.start;
+    back.start = start;
+    back.length -= front.length;
+    remove(range);
+    add(front);
+    add(back);
+    range = ranges_.find(start);
+  }
   Range rest;
   std::int64_t got = 0;
   while (got < length) {
