@@ -52,6 +52,17 @@ void check_shape(const BufferRequest& request) {
                .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
 }
 
+// Views that a kernel may make and not use, beyond the end of a tensor or of nothing: what else is
+// wrong with the instruction follows from that.
+void refuse_useless_views(const AccessList& accesses) {
+  for (const Access& access : accesses) {
+    const Indirection* indirection = access.tensor->indirection().get();
+    if (indirection != nullptr && indirection->escape_is_static) {
+      throw Error(ErrorKind::kBounds, "out-of-bounds", *indirection->escape);
+    }
+  }
+}
+
 // Is the instruction without effect, because a run-time index is outside its tensor and it skips
 // that?
 bool is_skipped(const Instruction& instruction, const AccessList& accesses) {
@@ -60,14 +71,12 @@ bool is_skipped(const Instruction& instruction, const AccessList& accesses) {
     if (indirection == nullptr || !indirection->escape) {
       continue;
     }
-    ErrorText text = *indirection->escape;
-    if (!indirection->escape_is_static) {
-      if (instruction.skips_out_of_bounds()) {
-        return true;
-      }
-      text.device = "a run-time error with oob_mode.error";
-      text.fix = "clamp the index, or pass oob_mode=oob_mode.skip to a DMA";
+    if (instruction.skips_out_of_bounds()) {
+      return true;
     }
+    ErrorText text = *indirection->escape;
+    text.device = "a run-time error with oob_mode.error";
+    text.fix = "clamp the index, or pass oob_mode=oob_mode.skip to a DMA";
     throw Error(ErrorKind::kBounds, "out-of-bounds", std::move(text));
   }
   return false;
@@ -351,9 +360,10 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
   instruction->position = position_;
   instruction->order_block = stream.blocks > 0 ? stream.block : 0;
   try {
-    instruction->check(machine_);
     scratch_.clear();
     instruction->access(scratch_);
+    refuse_useless_views(scratch_);
+    instruction->check(machine_);
     check_indirection(machine_, *instruction, scratch_);
     const bool skipped = is_skipped(*instruction, scratch_);
     if (options_.values && !skipped) {

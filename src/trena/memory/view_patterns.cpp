@@ -76,19 +76,6 @@ ErrorText ap_bounds(const Tensor& tensor, const ApRequest& request, std::int64_t
           .limit = fmt::format("{} elements{}", limit, tensor.on_chip() ? " per partition" : "")};
 }
 
-// A view of the wanted shape that whoever uses it is refused with `text`. Its strides are none, so
-// that its extent stays inside the buffer.
-Tensor escaped(const Tensor& tensor, DType dtype, Shape dims, ErrorText text) {
-  auto indirection = std::make_shared<Indirection>();
-  indirection->kind = Indirection::Kind::kScalar;
-  indirection->escape = std::move(text);
-  indirection->escape_is_static = true;
-  for (int axis = 0; axis < dims.rank; ++axis) {
-    dims.dims[static_cast<std::size_t>(axis)].stride_bytes = 0;
-  }
-  return tensor.with(dtype, 0, dims.span()).with_indirection(std::move(indirection));
-}
-
 Shape ap_dims(const Tensor& tensor, const ApRequest& request, DType dtype) {
   const auto element_bytes = static_cast<std::int64_t>(size_bytes(dtype));
   Shape dims;

@@ -56,6 +56,17 @@ void require_inside(const Tensor& tensor) {
   }
 }
 
+Tensor escaped(const Tensor& tensor, DType dtype, Shape dims, ErrorText text) {
+  auto indirection = std::make_shared<Indirection>();
+  indirection->kind = Indirection::Kind::kScalar;
+  indirection->escape = std::move(text);
+  indirection->escape_is_static = true;
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    dims.dims[static_cast<std::size_t>(axis)].stride_bytes = 0;
+  }
+  return tensor.with(dtype, 0, dims.span()).with_indirection(std::move(indirection));
+}
+
 void require_viewable(const Tensor& tensor, std::string_view operation) {
   if (tensor.indirection() && tensor.indirection()->escape_is_static) {
     require_inside(tensor);

@@ -53,6 +53,9 @@ ErrorText index_text(const Tensor& tensor, int axis, std::int64_t index, std::in
 void require_not_first(const Tensor& tensor, int dim, std::string_view operation);
 // `out-of-bounds` for a view that is known to leave its tensor.
 void require_inside(const Tensor& tensor);
+// A view of the wanted shape that whoever uses it is refused with `text`. Its strides are none, so
+// that its extent stays inside the buffer.
+Tensor escaped(const Tensor& tensor, DType dtype, Shape dims, ErrorText text);
 // `indirect-view`: views of a tensor-indirect operand do not exist, its columns are known only when
 // the instruction runs.
 void require_viewable(const Tensor& tensor, std::string_view operation);

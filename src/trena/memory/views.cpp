@@ -35,6 +35,19 @@ std::int64_t wrap(std::int64_t index, std::int64_t size) {
   return index < 0 ? index + size : index;
 }
 
+// A slice of no elements. Kernels index with one and then loop over nothing (nki-library's cross
+// entropy of one position on two cores); only `.slice` itself is documented to forbid it.
+bool holds_nothing(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop) {
+  return start == stop && start >= 0 && stop <= tensor.size(axis);
+}
+
+ErrorText empty_text(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop) {
+  return {.rule = "an operand holds at least one element",
+          .here = fmt::format("slice {}:{} of dimension {} of {}", start, stop, axis,
+                              tensor.describe()),
+          .fix = "leave the instruction out where there is nothing to do"};
+}
+
 // Adds one sliced dimension to `result` and returns the bytes to its first element.
 std::int64_t push_slice(const Tensor& tensor, int axis, std::int64_t start, std::int64_t stop,
                         std::int64_t step, Shape& result) {
@@ -57,13 +70,12 @@ std::int64_t push_slice(const Tensor& tensor, int axis, std::int64_t start, std:
   return start * dim.stride_bytes;
 }
 
-std::int64_t push_window(const Tensor& tensor, int axis, const Index& index, std::int64_t start,
-                         Shape& result) {
+// Where a window of `index.stop` elements ends.
+std::int64_t window_end(const Tensor& tensor, int axis, const Index& index, std::int64_t start) {
   if (index.step < 1) {
     throw_step(tensor, axis, index.step);
   }
-  const std::int64_t stop = start + (index.stop - 1) * index.step + 1;
-  return push_slice(tensor, axis, start, stop, index.step, result);
+  return index.stop == 0 ? start : start + (index.stop - 1) * index.step + 1;
 }
 
 std::int64_t checked_index(const Tensor& tensor, int axis, std::int64_t index, std::int64_t least) {
@@ -112,6 +124,16 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
     indirection = scalar_indirection(plain, &value);
     return scalar_value(value, "an index");
   };
+  std::optional<ErrorText> empty;
+  const auto cut = [&](std::int64_t start, std::int64_t stop, std::int64_t step) {
+    if (holds_nothing(tensor, axis, start, stop)) {
+      empty = empty_text(tensor, axis, start, stop);
+      result.push({0, 0});
+    } else {
+      offset += push_slice(tensor, axis, start, stop, step, result);
+    }
+    ++axis;
+  };
   const auto drop = [&](std::int64_t position) {
     const Dim& dim = tensor.dim(axis);
     offset += position * dim.stride_bytes;
@@ -135,15 +157,13 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
         const std::int64_t size = tensor.size(axis);
         const std::int64_t start = index.has_start ? wrap(index.start, size) : 0;
         const std::int64_t stop = index.has_stop ? wrap(index.stop, size) : size;
-        offset += push_slice(tensor, axis, start, stop, index.step, result);
-        ++axis;
+        cut(start, stop, index.step);
         break;
       }
       case Index::Kind::kWindow: {
         const std::int64_t start =
             index.value != nullptr ? run_time_index(*index.value) : index.start;
-        offset += push_window(tensor, axis, index, start, result);
-        ++axis;
+        cut(start, window_end(tensor, axis, index, start), index.step);
         break;
       }
       case Index::Kind::kEllipsis:
@@ -158,6 +178,9 @@ Tensor index(const Tensor& tensor, std::span<const Index> indices) {
   }
   if (result.rank < least_rank(tensor)) {  // the last dimension stays, with size 1
     result.push(dropped);
+  }
+  if (empty) {
+    return escaped(tensor, tensor.dtype(), result, *std::move(empty));
   }
   return tensor.with(tensor.dtype(), offset, result.span())
       .with_indirection(std::move(indirection));
