@@ -1,0 +1,153 @@
+#include "trena/core/agenda.h"
+
+#include "trena/core/activity.h"
+#include "trena/core/dma_rings.h"
+#include "trena/isa/dma/trigger.h"
+
+namespace trena {
+namespace {
+
+// Instructions lie all over memory and each is asked once: the next ones are on their way while
+// this one answers.
+constexpr std::size_t kInstructionsAhead = 6;
+constexpr std::size_t kBytesAhead = 768;  // of each: three operands
+
+void fetch_ahead(const std::vector<StreamItem>& items, std::size_t index) {
+  if (index + kInstructionsAhead < items.size()) {
+    const auto* bytes =
+        reinterpret_cast<const std::byte*>(items[index + kInstructionsAhead].instruction);
+    for (std::size_t offset = 0; offset < kBytesAhead; offset += 64) {
+      __builtin_prefetch(bytes + offset);
+    }
+  }
+}
+
+int queue_of(const StreamItem& item, const Cost& cost) {
+  if (!item.instruction->is_dma()) {
+    return static_cast<int>(item.engine);
+  }
+  if (item.insertion == Insertion::kSpill) {
+    return kSpillQueue;
+  }
+  if (cost.dma.trigger_requested) {
+    return kRequestedQueue + static_cast<int>(item.engine);
+  }
+  return cost.dma.to_hbm ? kStoreQueue : kLoadQueue;
+}
+
+RingWork ring_work(const Machine& machine, const DmaWork& work) {
+  const Dma& dma = machine.core.dma;
+  const DmaMode& mode = dma_mode(machine, work.dge, work.to_hbm);
+  const int last_class = static_cast<int>(dma.service_classes) - 1;
+  return {.dispatch = ticks_from_ns(mode.dispatch_ns),
+          .landing = ticks_from_ns(work.to_hbm ? dma.store_base_ns : dma.load_base_ns),
+          .notify = ticks_from_ns(mode.notify_ns),
+          .busiest_engine_ns = dma_service(machine, work).busiest_engine_ns,
+          .hbm_bytes = static_cast<double>(work.hbm_read_bytes + work.hbm_write_bytes),
+          .service_class = work.priority >= 0 ? work.priority : last_class};
+}
+
+Work work_of(const Machine& machine, const Cost& cost, bool dma) {
+  Work work{cost.interval, {}};
+  if (dma) {
+    work.of = ring_work(machine, cost.dma);
+  } else if (cost.tensor.passes > 0) {
+    work.of = cost.tensor;
+  } else {
+    work.of = EngineWork{cost.completion, cost.activation_table, cost.reroute, cost.route};
+  }
+  return work;
+}
+
+}  // namespace
+
+Agenda::Agenda(const Machine& machine, std::span<const Stream> streams, Run& run)
+    : machine_(machine), streams_(streams), run_(run) {
+  std::size_t count = 0;
+  for (const Stream& stream : streams_) {
+    first_of_core_.push_back(count);
+    count += stream.items.size();
+  }
+  items_.reserve(count);
+  work_.reserve(count);
+  ports_.reserve(count);
+  run_.events.reserve(count);
+  for (std::size_t core = 0; core < streams_.size(); ++core) {
+    const std::vector<StreamItem>& stream_items = streams_[core].items;
+    for (std::size_t index = 0; index < stream_items.size(); ++index) {
+      fetch_ahead(stream_items, index);
+      add(core, stream_items[index]);
+    }
+  }
+  link();
+}
+
+void Agenda::add(std::size_t core, const StreamItem& stream_item) {
+  const Instruction& instruction = *stream_item.instruction;
+  const Cost cost = instruction.cost(machine_);
+  Item item;
+  item.core = static_cast<std::int16_t>(core);
+  item.engine = stream_item.engine;
+  item.queue = static_cast<std::int16_t>(queue_of(stream_item, cost));
+  item.gap = cost.gap;
+  item.meets = instruction.rendezvous() >= 0;
+  item.flexible = run_.options.schedule == SchedulePolicy::kList &&
+                  instruction.alternative(machine_).has_value();
+  ports_.push_back(ports_of(machine_, instruction, item.engine, scratch_));
+  item.ports = ports_.back()[0] != 0;
+  items_.push_back(item);
+  work_.push_back(work_of(machine_, cost, item.dma()));
+  count_activity(machine_, stream_item, cost, run_.per_core[core]);
+  RunEvent& event = run_.events.emplace_back(describe_event(machine_, stream_item, cost));
+  event.core = item.core;
+  event.engine = item.engine;
+  event.queue = item.queue;
+}
+
+// What the instruction does stays the same; so do the counts.
+void Agenda::give_to(std::uint32_t id, const Instruction::Alternative& other) {
+  Item& item = items_[id];
+  item.engine = other.engine;
+  item.queue = static_cast<std::int16_t>(other.engine);
+  ports_[id] = ports_of(machine_, instruction(id), other.engine, scratch_);
+  item.ports = ports_[id][0] != 0;
+  work_[id] = work_of(machine_, other.cost, false);
+  RunEvent& event = run_.events[id];
+  event.engine = item.engine;
+  event.queue = item.queue;
+  event.evidence = other.cost.evidence;
+}
+
+const StreamItem& Agenda::stream_item(std::uint32_t id) const {
+  const auto core = static_cast<std::size_t>(items_[id].core);
+  return streams_[core].items[id - first_of_core_[core]];
+}
+
+// Who waits for whom, the other way round: in compressed rows by the item waited for.
+void Agenda::link() {
+  successor_first_.assign(items_.size() + 2, 0);
+  const auto for_each_wait = [&](auto&& fn) {
+    for (std::size_t core = 0; core < streams_.size(); ++core) {
+      const std::size_t base = first_of_core_[core];
+      for (std::size_t i = 0; i < streams_[core].items.size(); ++i) {
+        for (const Wait wait : streams_[core].waits.of(i)) {
+          fn(base + wait.item(), static_cast<std::uint32_t>(base + i), wait.for_start());
+        }
+      }
+    }
+  };
+  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool on_start) {
+    ++successor_first_[earlier + 2];
+    ++items_[later].pending;
+    items_[earlier].leads = items_[earlier].leads || on_start;
+  });
+  for (std::size_t i = 2; i < successor_first_.size(); ++i) {
+    successor_first_[i] += successor_first_[i - 1];
+  }
+  successors_.resize(successor_first_.back());
+  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool on_start) {
+    successors_[successor_first_[earlier + 1]++] = {later, on_start};
+  });
+}
+
+}  // namespace trena
