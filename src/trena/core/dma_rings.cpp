@@ -1,108 +1,126 @@
 #include "trena/core/dma_rings.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 namespace trena {
 
 DmaRings::DmaRings(const Machine& machine, int cores, int queues_per_core)
-    : queues_per_core_(queues_per_core),
-      cores_per_stack_(static_cast<int>(std::max<std::int64_t>(1, machine.hbm.cores_per_stack))),
+    : queues_per_core_(static_cast<std::size_t>(queues_per_core)),
+      cores_per_stack_(
+          static_cast<std::size_t>(std::max<std::int64_t>(1, machine.hbm.cores_per_stack))),
       core_gbs_(machine.hbm.core_gbs),
       stack_gbs_(machine.hbm.stack_gbs),
-      queues_(static_cast<std::size_t>(cores * queues_per_core)) {}
+      queues_(static_cast<std::size_t>(cores * queues_per_core)),
+      busy_(static_cast<std::size_t>(cores), 0) {}
 
 std::optional<DmaRings::Step> DmaRings::next() const { return next_; }
 
-void DmaRings::advance(Ticks now) {
-  const double elapsed_ns = ns_from_ticks(now - now_);
-  for (Queue& queue : queues_) {
-    if (!queue.waiting.empty()) {
-      queue.remaining_ns = std::max(0.0, queue.remaining_ns - queue.rate * elapsed_ns);
+template <typename Fn>
+void DmaRings::for_each_busy(std::size_t first, std::size_t past, Fn&& fn) {
+  for (std::size_t core = first; core < past; ++core) {
+    for (std::uint64_t rest = busy_[core]; rest != 0; rest &= rest - 1) {
+      const std::size_t number =
+          core * queues_per_core_ + static_cast<std::size_t>(std::countr_zero(rest));
+      fn(queues_[number], number);
     }
   }
+}
+
+void DmaRings::advance(Ticks now) {
+  if (now == now_) {
+    return;
+  }
+  const double elapsed_ns = ns_from_ticks(now - now_);
+  for_each_busy(0, busy_.size(), [&](Queue& queue, std::size_t) {
+    queue.remaining_ns = std::max(0.0, queue.remaining_ns - queue.rate * elapsed_ns);
+  });
   now_ = now;
 }
 
 // One core's queues: equal turns among the heads of the first class that has any.
-void DmaRings::give_turns(std::size_t first, std::size_t past) {
+void DmaRings::give_turns(std::size_t core) {
   int moving = 0;
   int first_class = std::numeric_limits<int>::max();
-  for (std::size_t q = first; q < past; ++q) {
-    if (queues_[q].waiting.empty()) {
-      continue;
-    }
-    const int service_class = queues_[q].waiting.front().service_class;
+  for_each_busy(core, core + 1, [&](const Queue& queue, std::size_t) {
+    const int service_class = queue.head.service_class;
     moving = service_class < first_class ? 1 : moving + (service_class == first_class ? 1 : 0);
     first_class = std::min(first_class, service_class);
-  }
-  for (std::size_t q = first; q < past; ++q) {
-    Queue& queue = queues_[q];
-    const bool moves = !queue.waiting.empty() && queue.waiting.front().service_class == first_class;
+  });
+  for_each_busy(core, core + 1, [&](Queue& queue, std::size_t) {
+    const bool moves = queue.head.service_class == first_class;
     queue.rate = moves ? 1.0 / moving : 0.0;
     if (moves && !queue.first_packet) {
       queue.first_packet = now_;
     }
+  });
+}
+
+void DmaRings::scale_to(std::size_t first_core, std::size_t past_core, double cap_gbs) {
+  double demand = 0;
+  for_each_busy(first_core, past_core, [&](const Queue& queue, std::size_t) {
+    if (queue.head.work_ns > 0) {
+      demand += queue.rate * queue.head.hbm_bytes / queue.head.work_ns;
+    }
+  });
+  if (demand > cap_gbs) {
+    for_each_busy(first_core, past_core,
+                  [&](Queue& queue, std::size_t) { queue.rate *= cap_gbs / demand; });
   }
 }
 
 // Rates of all heads, and the first of them to finish.
 void DmaRings::share() {
-  const std::size_t per_core = static_cast<std::size_t>(queues_per_core_);
-  const std::size_t per_stack = per_core * static_cast<std::size_t>(cores_per_stack_);
-  const auto scale_to = [&](std::size_t first, std::size_t past, double cap_gbs) {
-    double demand = 0;
-    for (std::size_t q = first; q < past; ++q) {
-      const Queue& queue = queues_[q];
-      if (!queue.waiting.empty() && queue.waiting.front().work_ns > 0) {
-        demand += queue.rate * queue.waiting.front().hbm_bytes / queue.waiting.front().work_ns;
-      }
-    }
-    if (demand > cap_gbs) {
-      for (std::size_t q = first; q < past; ++q) {
-        queues_[q].rate *= cap_gbs / demand;
-      }
-    }
-  };
-  for (std::size_t first = 0; first < queues_.size(); first += per_core) {
-    give_turns(first, first + per_core);
-    scale_to(first, first + per_core, core_gbs_);
+  for (std::size_t core = 0; core < busy_.size(); ++core) {
+    give_turns(core);
+    scale_to(core, core + 1, core_gbs_);
   }
-  for (std::size_t first = 0; first < queues_.size(); first += per_stack) {
-    scale_to(first, std::min(first + per_stack, queues_.size()), stack_gbs_);
+  for (std::size_t first = 0; first < busy_.size(); first += cores_per_stack_) {
+    scale_to(first, std::min(first + cores_per_stack_, busy_.size()), stack_gbs_);
   }
   next_.reset();
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    const Queue& queue = queues_[q];
-    if (!queue.waiting.empty() && queue.rate > 0) {
+  for_each_busy(0, busy_.size(), [&](const Queue& queue, std::size_t number) {
+    if (queue.rate > 0) {
       const Ticks done =
           now_ + static_cast<Ticks>(std::llround(queue.remaining_ns / queue.rate * kTicksPerNs));
       if (!next_ || done < next_->time) {
-        next_ = Step{done, static_cast<int>(q)};
+        next_ = Step{done, static_cast<int>(number)};
       }
     }
-  }
+  });
 }
 
-void DmaRings::push(int number, const Transfer& transfer, Ticks now) {
+void DmaRings::begin(std::size_t number, const Transfer& transfer) {
+  busy_[core_of(number)] |= std::uint64_t{1} << number % queues_per_core_;
+  queues_[number].head = transfer;
+  queues_[number].remaining_ns = transfer.work_ns;
+}
+
+void DmaRings::push(int queue, const Transfer& transfer, Ticks now) {
   advance(now);
-  Queue& queue = queues_[static_cast<std::size_t>(number)];
-  queue.waiting.push_back(transfer);
-  if (queue.waiting.size() == 1) {
-    queue.remaining_ns = transfer.work_ns;
-    share();
+  const auto number = static_cast<std::size_t>(queue);
+  const bool busy = (busy_[core_of(number)] >> number % queues_per_core_ & 1u) != 0;
+  if (busy) {
+    queues_[number].waiting.push_back(transfer);
+    return;
   }
+  begin(number, transfer);
+  share();
 }
 
 DmaRings::Done DmaRings::pop(int number, Ticks now) {
   advance(now);
-  Queue& queue = queues_[static_cast<std::size_t>(number)];
-  const Done done{queue.waiting.front().id, queue.first_packet.value_or(now)};
-  queue.waiting.pop_front();
+  const auto index = static_cast<std::size_t>(number);
+  Queue& queue = queues_[index];
+  const Done done{queue.head.id, queue.first_packet.value_or(now)};
   queue.first_packet.reset();
-  if (!queue.waiting.empty()) {
-    queue.remaining_ns = queue.waiting.front().work_ns;
+  if (queue.waiting.empty()) {
+    busy_[core_of(index)] &= ~(std::uint64_t{1} << index % queues_per_core_);
+  } else {
+    begin(index, queue.waiting.front());
+    queue.waiting.pop_front();
   }
   share();
   return done;

@@ -43,20 +43,29 @@ class DmaRings {
 
  private:
   struct Queue {
-    std::deque<Transfer> waiting;  // front: moving
+    Transfer head;                 // moving, while the queue is busy
+    std::deque<Transfer> waiting;  // behind it
     double remaining_ns = 0;
     double rate = 0;  // ns of work per ns
     std::optional<Ticks> first_packet;
   };
+  // Busy queues of the cores [first, past), in order of their numbers.
+  template <typename Fn>
+  void for_each_busy(std::size_t first, std::size_t past, Fn&& fn);
+  std::size_t core_of(std::size_t queue) const { return queue / queues_per_core_; }
+
+  void begin(std::size_t number, const Transfer& transfer);
   void advance(Ticks now);
   void share();
-  void give_turns(std::size_t first, std::size_t past);
+  void give_turns(std::size_t core);
+  void scale_to(std::size_t first_core, std::size_t past_core, double cap_gbs);
 
-  int queues_per_core_;
-  int cores_per_stack_;
+  std::size_t queues_per_core_;
+  std::size_t cores_per_stack_;
   double core_gbs_;
   double stack_gbs_;
   std::vector<Queue> queues_;
+  std::vector<std::uint64_t> busy_;  // per core: a bit for each of its queues
   Ticks now_ = 0;
   std::optional<Step> next_;
 };

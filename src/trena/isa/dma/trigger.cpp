@@ -85,7 +85,6 @@ bool may_trigger(const Machine& machine, DgeMode mode, EngineKind engine) {
 
 EngineKind choose_engine(const Machine& machine, std::string_view instruction, DgeMode mode,
                          EngineRequest request) {
-  const std::vector<EngineKind>& able = machine.legality.engines_for(instruction);
   if (request) {
     resolve_engine(machine, instruction, request);
     if (!may_trigger(machine, mode, *request)) {
@@ -97,11 +96,11 @@ EngineKind choose_engine(const Machine& machine, std::string_view instruction, D
     }
     return *request;
   }
-  resolve_engine(machine, instruction, request);
+  const std::vector<EngineKind>& able = machine.legality.engines_for(instruction);
   const auto first = std::find_if(able.begin(), able.end(), [&](EngineKind engine) {
     return may_trigger(machine, mode, engine);
   });
-  return first == able.end() ? able.front() : *first;
+  return first == able.end() ? resolve_engine(machine, instruction, request) : *first;
 }
 
 // Rows of the transfers that DmaMode::issue_ns was measured on.
