@@ -91,12 +91,13 @@ void Agenda::add(std::size_t core, const StreamItem& stream_item) {
   item.queue = static_cast<std::int16_t>(queue_of(stream_item, cost));
   item.gap = cost.gap;
   item.meets = instruction.rendezvous() >= 0;
-  item.flexible = run_.options.schedule == SchedulePolicy::kList &&
-                  instruction.alternative(machine_).has_value();
   ports_.push_back(ports_of(machine_, instruction, item.engine, scratch_));
   item.ports = ports_.back()[0] != 0;
-  items_.push_back(item);
   work_.push_back(work_of(machine_, cost, item.dma()));
+  if (auto* work = std::get_if<EngineWork>(&work_.back().of)) {
+    add_alternative(item, instruction, *work);
+  }
+  items_.push_back(item);
   count_activity(machine_, stream_item, cost, run_.per_core[core]);
   RunEvent& event = run_.events.emplace_back(describe_event(machine_, stream_item, cost));
   event.core = item.core;
@@ -104,18 +105,36 @@ void Agenda::add(std::size_t core, const StreamItem& stream_item) {
   event.queue = item.queue;
 }
 
-// What the instruction does stays the same; so do the counts.
-void Agenda::give_to(std::uint32_t id, const Instruction::Alternative& other) {
+void Agenda::add_alternative(Item& item, const Instruction& instruction, EngineWork& work) {
+  if (run_.options.schedule != SchedulePolicy::kList) {
+    return;
+  }
+  if (const auto other = instruction.alternative(machine_)) {
+    item.flexible = true;
+    work.alternative = static_cast<std::int32_t>(alternatives_.size());
+    alternatives_.push_back({other->engine, work_of(machine_, other->cost, false),
+                             ports_of(machine_, instruction, other->engine, scratch_),
+                             other->cost.evidence});
+  }
+}
+
+const Alternative& Agenda::alternative(std::uint32_t id) const {
+  return alternatives_[static_cast<std::size_t>(std::get<EngineWork>(work_[id].of).alternative)];
+}
+
+// What the instruction does stays the same, and so do the counts.
+void Agenda::take_alternative(std::uint32_t id) {
+  const Alternative& other = alternative(id);
   Item& item = items_[id];
   item.engine = other.engine;
   item.queue = static_cast<std::int16_t>(other.engine);
-  ports_[id] = ports_of(machine_, instruction(id), other.engine, scratch_);
-  item.ports = ports_[id][0] != 0;
-  work_[id] = work_of(machine_, other.cost, false);
+  item.ports = other.ports[0] != 0;
   RunEvent& event = run_.events[id];
   event.engine = item.engine;
   event.queue = item.queue;
-  event.evidence = other.cost.evidence;
+  event.evidence = other.evidence;
+  ports_[id] = other.ports;
+  work_[id] = other.work;
 }
 
 const StreamItem& Agenda::stream_item(std::uint32_t id) const {
@@ -126,27 +145,32 @@ const StreamItem& Agenda::stream_item(std::uint32_t id) const {
 // Who waits for whom, the other way round: in compressed rows by the item waited for.
 void Agenda::link() {
   successor_first_.assign(items_.size() + 2, 0);
-  const auto for_each_wait = [&](auto&& fn) {
+  const auto for_each_item = [&](auto&& fn) {
     for (std::size_t core = 0; core < streams_.size(); ++core) {
       const std::size_t base = first_of_core_[core];
       for (std::size_t i = 0; i < streams_[core].items.size(); ++i) {
-        for (const Wait wait : streams_[core].waits.of(i)) {
-          fn(base + wait.item(), static_cast<std::uint32_t>(base + i), wait.for_start());
-        }
+        fn(base, base + i, streams_[core].waits.of(i));
       }
     }
   };
-  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool on_start) {
-    ++successor_first_[earlier + 2];
-    ++items_[later].pending;
-    items_[earlier].leads = items_[earlier].leads || on_start;
+  for_each_item([&](std::size_t base, std::size_t later, std::span<const Wait> waits) {
+    items_[later].pending = static_cast<std::uint32_t>(waits.size());
+    for (const Wait wait : waits) {
+      ++successor_first_[base + wait.item() + 2];
+      if (wait.for_start()) {
+        items_[base + wait.item()].leads = true;
+      }
+    }
   });
   for (std::size_t i = 2; i < successor_first_.size(); ++i) {
     successor_first_[i] += successor_first_[i - 1];
   }
   successors_.resize(successor_first_.back());
-  for_each_wait([&](std::size_t earlier, std::uint32_t later, bool on_start) {
-    successors_[successor_first_[earlier + 1]++] = {later, on_start};
+  for_each_item([&](std::size_t base, std::size_t later, std::span<const Wait> waits) {
+    for (const Wait wait : waits) {
+      successors_[successor_first_[base + wait.item() + 1]++] = {static_cast<std::uint32_t>(later),
+                                                                 wait.for_start()};
+    }
   });
 }
 

@@ -3,6 +3,7 @@
 // need.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -48,6 +49,7 @@ struct EngineWork {
   std::string_view activation_table;
   Ticks reroute = 0;
   std::int32_t route = -1;
+  std::int32_t alternative = -1;  // of a flexible item: which of Agenda's
 };
 struct RingWork {
   Ticks dispatch = 0;  // from the trigger to the rings
@@ -62,6 +64,14 @@ struct Work {
   std::variant<EngineWork, TensorWork, RingWork> of;
 };
 static_assert(sizeof(Work) <= 64);
+
+// Another engine that may run an item instead.
+struct Alternative {
+  EngineKind engine;
+  Work work;
+  PortKeys ports;
+  std::optional<Evidence> evidence;
+};
 
 struct Successor {
   std::uint32_t item;
@@ -85,11 +95,13 @@ class Agenda {
   }
   const Instruction& instruction(std::uint32_t id) const { return *stream_item(id).instruction; }
 
-  // A flexible item goes to its alternative.
-  void give_to(std::uint32_t id, const Instruction::Alternative& other);
+  // Of a flexible item.
+  const Alternative& alternative(std::uint32_t id) const;
+  void take_alternative(std::uint32_t id);
 
  private:
   void add(std::size_t core, const StreamItem& stream_item);
+  void add_alternative(Item& item, const Instruction& instruction, EngineWork& work);
   void link();
   const StreamItem& stream_item(std::uint32_t id) const;
 
@@ -100,6 +112,7 @@ class Agenda {
   std::vector<Item> items_;
   std::vector<Work> work_;       // by item
   std::vector<PortKeys> ports_;  // by item
+  std::vector<Alternative> alternatives_;
   std::vector<std::uint32_t> successor_first_;
   std::vector<Successor> successors_;
   AccessList scratch_;

@@ -84,7 +84,7 @@ class Simulation {
   Ticks ports_free_at(EngineKind user, std::uint32_t id);
   void enqueue(std::uint32_t id);
   void choose_engine(std::uint32_t id);
-  Ticks end_on(EngineKind engine, std::uint32_t id, Ticks completion, std::string_view table);
+  Ticks end_on(EngineKind engine, const EngineWork& work, std::uint32_t id);
   void wake(std::uint32_t number, Queue& queue, Ticks time);
   bool meet(std::uint32_t id);
   void start(std::uint32_t id);
@@ -110,6 +110,7 @@ class Simulation {
   std::map<std::int64_t, std::vector<Arrival>> meeting_;  // rendezvous → who has arrived
   std::unordered_map<std::int64_t, std::size_t> participants_;
   std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;  // per core
+  const Ticks table_load_;                                       // of activation functions
   Ticks now_ = 0;
   Ticks last_ = 0;  // when the last of all items is done
   std::size_t started_ = 0;
@@ -125,7 +126,8 @@ Simulation::Simulation(const Program& program, const Machine& machine,
       queues_(streams.size() * kQueues),
       tensor_(streams.size(), TensorClock(machine)),
       rings_(machine, static_cast<int>(streams.size()), kDmaQueues),
-      dma_spans_(streams.size()) {
+      dma_spans_(streams.size()),
+      table_load_(machine.ticks(EngineKind::kScalar, machine.core.scalar.table_load_cycles)) {
   for (std::uint32_t id = 0; id < agenda_.size(); ++id) {
     const Item& item = agenda_.item(id);
     if (in_order(item.queue)) {
@@ -273,25 +275,22 @@ void Simulation::enqueue(std::uint32_t id) {
 }
 
 // When `engine` would have done it, behind what is ready for it already.
-Ticks Simulation::end_on(EngineKind engine, std::uint32_t id, Ticks completion,
-                         std::string_view table) {
+Ticks Simulation::end_on(EngineKind engine, const EngineWork& work, std::uint32_t id) {
   const Item& item = agenda_.item(id);
   const Queue& queue = engine_queue(item, engine);
-  const bool other_table = !table.empty() && table != queue.table;
+  const bool other_table = !work.activation_table.empty() && work.activation_table != queue.table;
   return std::max({now_, queue.free_at, item.ports ? ports_free_at(engine, id) : 0}) +
-         queue.waiting + completion +
-         (other_table ? machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles)
-                      : 0);
+         queue.waiting + work.completion + (other_table ? table_load_ : 0);
 }
 
 // The compiler "selects the best engine based on engine workload" (AWS nki.isa.tensor_copy): the
 // one that has it done first.
 void Simulation::choose_engine(std::uint32_t id) {
-  const Instruction::Alternative other = *agenda_.instruction(id).alternative(machine_);
-  const EngineWork& own = std::get<EngineWork>(agenda_.work(id).of);
-  const Ticks own_end = end_on(agenda_.item(id).engine, id, own.completion, own.activation_table);
-  if (end_on(other.engine, id, other.cost.completion, other.cost.activation_table) < own_end) {
-    agenda_.give_to(id, other);
+  const Alternative& other = agenda_.alternative(id);
+  const auto& own_work = std::get<EngineWork>(agenda_.work(id).of);
+  const auto& other_work = std::get<EngineWork>(other.work.of);
+  if (end_on(other.engine, other_work, id) < end_on(agenda_.item(id).engine, own_work, id)) {
+    agenda_.take_alternative(id);
   }
 }
 
@@ -416,12 +415,11 @@ void Simulation::start_stream(const Work& work, const Item& item, Queue& queue, 
   const EngineWork& engine = std::get<EngineWork>(work.of);
   Ticks begin = now_;
   if (!engine.activation_table.empty() && engine.activation_table != queue.table) {
-    const Ticks load = machine_.ticks(EngineKind::kScalar, machine_.core.scalar.table_load_cycles);
     CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
     queue.table = engine.activation_table;
     core.table_loads += 1;
-    core.table_load_time += load;
-    begin += load;
+    core.table_load_time += table_load_;
+    begin += table_load_;
   }
   if (engine.route >= 0) {
     if (queue.route >= 0 && queue.route != engine.route) {
