@@ -11,7 +11,7 @@
 #include "trena/core/activity.h"
 #include "trena/core/agenda.h"
 #include "trena/core/dma_rings.h"
-#include "trena/core/tensor_clock.h"
+#include "trena/core/engines.h"
 
 namespace trena {
 namespace {
@@ -30,14 +30,6 @@ struct Queue {
   Ticks free_at = 0;
   Ticks wake_at = -1;  // a wake-up is on its way
   std::int64_t in_flight = 0;
-  std::int64_t instructions = 0;
-  Ticks last_end = 0;  // of the union of activity
-  Ticks active = 0;
-  PortKeys held{};  // by the last item, until …
-  Ticks held_until = 0;
-  std::int32_t route = -1;  // of the last block transpose, which began at …
-  Ticks route_start = 0;
-  std::string_view table;  // resident activation functions
 };
 
 enum class EventKind : std::uint8_t { kReady, kArrive, kDone, kWake };
@@ -66,9 +58,10 @@ class Simulation {
 
  private:
   Queue& queue_at(const Item& item) { return queues_[item.global_queue()]; }
-  Queue& engine_queue(const Item& item, EngineKind engine) {
+  Queue& queue_at(const Item& item, EngineKind engine) {
     return queues_[static_cast<std::size_t>(item.core * kQueues + static_cast<int>(engine))];
   }
+  Engines& engines_of(const Item& item) { return engines_[static_cast<std::size_t>(item.core)]; }
   bool in_order(int queue) const {
     return run_.options.schedule == SchedulePolicy::kProgram || queue >= kEngineCount;
   }
@@ -88,9 +81,6 @@ class Simulation {
   void wake(std::uint32_t number, Queue& queue, Ticks time);
   bool meet(std::uint32_t id);
   void start(std::uint32_t id);
-  void start_engine(std::uint32_t id, Queue& queue, RunEvent& event);
-  void start_product(const TensorWork& work, const Item& item, RunEvent& event);
-  void start_stream(const Work& work, const Item& item, Queue& queue, RunEvent& event);
   void start_dma(std::uint32_t id, Queue& queue);
   void release_successors(std::uint32_t id, bool on_start, Ticks time);
   Ticks gap(const Item& from, const Item& to) const;
@@ -103,14 +93,13 @@ class Simulation {
   Run& run_;
   Agenda agenda_;
   std::vector<Queue> queues_;
-  std::vector<TensorClock> tensor_;
+  std::vector<Engines> engines_;  // by core
   DmaRings rings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_;
   std::map<std::int64_t, std::vector<Arrival>> meeting_;  // rendezvous → who has arrived
   std::unordered_map<std::int64_t, std::size_t> participants_;
   std::vector<std::vector<std::pair<Ticks, Ticks>>> dma_spans_;  // per core
-  const Ticks table_load_;                                       // of activation functions
   Ticks now_ = 0;
   Ticks last_ = 0;  // when the last of all items is done
   std::size_t started_ = 0;
@@ -124,10 +113,9 @@ Simulation::Simulation(const Program& program, const Machine& machine,
       run_(run),
       agenda_(machine, streams, run),
       queues_(streams.size() * kQueues),
-      tensor_(streams.size(), TensorClock(machine)),
+      engines_(streams.size(), Engines(machine)),
       rings_(machine, static_cast<int>(streams.size()), kDmaQueues),
-      dma_spans_(streams.size()),
-      table_load_(machine.ticks(EngineKind::kScalar, machine.core.scalar.table_load_cycles)) {
+      dma_spans_(streams.size()) {
   for (std::uint32_t id = 0; id < agenda_.size(); ++id) {
     const Item& item = agenda_.item(id);
     if (in_order(item.queue)) {
@@ -277,10 +265,9 @@ void Simulation::enqueue(std::uint32_t id) {
 // When `engine` would have done it, behind what is ready for it already.
 Ticks Simulation::end_on(EngineKind engine, const EngineWork& work, std::uint32_t id) {
   const Item& item = agenda_.item(id);
-  const Queue& queue = engine_queue(item, engine);
-  const bool other_table = !work.activation_table.empty() && work.activation_table != queue.table;
-  return std::max({now_, queue.free_at, item.ports ? ports_free_at(engine, id) : 0}) +
-         queue.waiting + work.completion + (other_table ? table_load_ : 0);
+  const Queue& queue = queue_at(item, engine);
+  return std::max({now_, queue.free_at, ports_free_at(engine, id)}) + queue.waiting +
+         work.completion + engines_of(item).table_load(engine, work);
 }
 
 // The compiler "selects the best engine based on engine workload" (AWS nki.isa.tensor_copy): the
@@ -296,14 +283,8 @@ void Simulation::choose_engine(std::uint32_t id) {
 
 // When no other engine uses what the item needs any more.
 Ticks Simulation::ports_free_at(EngineKind user, std::uint32_t id) {
-  Ticks free_at = 0;
-  for (const EngineKind engine : {EngineKind::kVector, EngineKind::kScalar, EngineKind::kGpsimd}) {
-    const Queue& other = engine_queue(agenda_.item(id), engine);
-    if (engine != user && other.held_until > now_ && share_port(other.held, agenda_.ports(id))) {
-      free_at = std::max(free_at, other.held_until);
-    }
-  }
-  return free_at;
+  const Item& item = agenda_.item(id);
+  return item.ports ? engines_of(item).ports_free_at(user, agenda_.ports(id), now_) : 0;
 }
 
 void Simulation::issue_from(std::uint32_t number) {
@@ -316,8 +297,7 @@ void Simulation::issue_from(std::uint32_t number) {
       }
       return;
     }
-    const Item& item = agenda_.item(id);
-    const Ticks ports_free = item.ports ? ports_free_at(item.engine, id) : 0;
+    const Ticks ports_free = ports_free_at(agenda_.item(id).engine, id);
     if (ports_free > now_) {
       wake(number, queue, ports_free);
       return;
@@ -372,64 +352,14 @@ void Simulation::start(std::uint32_t id) {
   if (item.dma()) {
     start_dma(id, queue);
   } else {
-    start_engine(id, queue, event);
+    engines_of(item).start(item, agenda_.work(id), agenda_.ports(id), now_, event);
+    queue.free_at = event.busy_until;
+    last_ = std::max({last_, event.end, event.busy_until});
     release_successors(id, false, event.end);
   }
   if (item.leads) {
     release_successors(id, true, event.start);
   }
-}
-
-void Simulation::start_engine(std::uint32_t id, Queue& queue, RunEvent& event) {
-  const Item& item = agenda_.item(id);
-  const Work& work = agenda_.work(id);
-  event.start = now_;
-  if (const auto* product = std::get_if<TensorWork>(&work.of)) {
-    start_product(*product, item, event);
-  } else {
-    start_stream(work, item, queue, event);
-  }
-  queue.free_at = event.busy_until;
-  if (item.ports) {
-    queue.held = agenda_.ports(id);
-    queue.held_until = event.busy_until;
-  }
-  const Ticks until = std::max(event.end, event.busy_until);
-  queue.active += std::max<Ticks>(0, until - std::max(event.start, queue.last_end));
-  queue.last_end = std::max(queue.last_end, until);
-  last_ = std::max(last_, until);
-  ++queue.instructions;
-}
-
-void Simulation::start_product(const TensorWork& work, const Item& item, RunEvent& event) {
-  TensorClock& clock = tensor_[static_cast<std::size_t>(item.core)];
-  const TensorClock::Product product = clock.run(work, now_);
-  const TensorClock::Shown shown = clock.shown(work, product.limit);
-  event.busy_until = product.busy_until;
-  event.end = product.end;
-  event.load_weights = shown.load_weights;
-  event.multiply = shown.multiply;
-}
-
-void Simulation::start_stream(const Work& work, const Item& item, Queue& queue, RunEvent& event) {
-  const EngineWork& engine = std::get<EngineWork>(work.of);
-  Ticks begin = now_;
-  if (!engine.activation_table.empty() && engine.activation_table != queue.table) {
-    CoreRun& core = run_.per_core[static_cast<std::size_t>(item.core)];
-    queue.table = engine.activation_table;
-    core.table_loads += 1;
-    core.table_load_time += table_load_;
-    begin += table_load_;
-  }
-  if (engine.route >= 0) {
-    if (queue.route >= 0 && queue.route != engine.route) {
-      begin = std::max(begin, queue.route_start + engine.reroute);
-    }
-    queue.route = engine.route;
-    queue.route_start = begin;
-  }
-  event.busy_until = begin + work.interval;
-  event.end = begin + engine.completion;
 }
 
 void Simulation::start_dma(std::uint32_t id, Queue& queue) {
@@ -510,10 +440,7 @@ void Simulation::throw_deadlock() const {
 void Simulation::finish() {
   for (std::size_t core = 0; core < streams_.size(); ++core) {
     CoreRun& result = run_.per_core[core];
-    for (std::size_t engine = 0; engine < kEngineCount; ++engine) {
-      const Queue& queue = queues_[core * kQueues + engine];
-      result.engines[engine] = {queue.instructions, queue.active};
-    }
+    engines_[core].report(result);
     result.dma_active = union_length(std::move(dma_spans_[core]));
     result.sbuf_peak_bytes = streams_[core].sbuf_peak_bytes;
     result.psum_peak_banks = streams_[core].psum_peak_banks;
