@@ -7,7 +7,7 @@
 #include <map>
 
 #include "bindings.h"
-#include "trena/core/placement.h"
+#include "trena/core/placement/placement.h"
 #include "trena/core/timeline.h"
 #include "trena/report/critical_path.h"
 #include "trena/report/perfetto.h"

@@ -1,4 +1,4 @@
-#include "trena/core/idle_window.h"
+#include "trena/core/placement/idle_window.h"
 
 #include <gtest/gtest.h>
 

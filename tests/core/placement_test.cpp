@@ -1,7 +1,7 @@
 // Places and spills. The verifier replays a stream on the bytes of SBUF and PSUM: every instruction
 // must see what it would have seen in the program as recorded, and whatever touches the same byte
 // must be ordered by waits and in time.
-#include "trena/core/placement.h"
+#include "trena/core/placement/placement.h"
 
 #include <set>
 

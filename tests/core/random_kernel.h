@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core_rig.h"
-#include "trena/core/placement.h"
+#include "trena/core/placement/placement.h"
 #include "trena/isa/dma/dma_copy.h"
 
 namespace trena::core_test {

@@ -1,7 +1,7 @@
 #include "trena/core/run.h"
 
 #include "trena/core/operands.h"
-#include "trena/core/placement.h"
+#include "trena/core/placement/placement.h"
 #include "trena/core/timeline.h"
 
 namespace trena {

@@ -1,13 +1,12 @@
-#include "trena/core/ranges.h"
+#include "trena/core/placement/ranges.h"
 
 #include <algorithm>
 #include <limits>
 
 namespace trena {
 
-Ranges::Ranges(std::int64_t size_bytes,
-               const std::vector<std::pair<std::int64_t, std::int64_t>>& barred) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> sorted = barred;
+Ranges::Ranges(std::int64_t size_bytes, const std::vector<ByteSpan>& barred) {
+  std::vector<ByteSpan> sorted = barred;
   std::sort(sorted.begin(), sorted.end());
   std::int64_t at = 0;
   for (const auto& [first, past] : sorted) {

@@ -1,29 +1,28 @@
-#include "trena/core/lent_banks.h"
+#include "trena/core/placement/lent_banks.h"
 
 #include <algorithm>
 
 namespace trena {
 namespace {
 
-using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-Spans all_but(Spans spans, std::int64_t size_bytes) {
+std::vector<ByteSpan> all_but(std::vector<ByteSpan> spans, std::int64_t size_bytes) {
   std::sort(spans.begin(), spans.end());
-  Spans others;
+  std::vector<ByteSpan> others;
   std::int64_t at = 0;
   for (const auto& [first, past] : spans) {
     if (first > at) {
-      others.emplace_back(at, first);
+      others.push_back({at, first});
     }
     at = std::max(at, past);
   }
-  others.emplace_back(at, size_bytes);
+  others.push_back({at, size_bytes});
   return others;
 }
 
 }  // namespace
 
-LentBanks::LentBanks(std::int64_t size_bytes, std::int64_t bank_bytes, const Spans& addressed)
+LentBanks::LentBanks(std::int64_t size_bytes, std::int64_t bank_bytes,
+                     const std::vector<ByteSpan>& addressed)
     : size_bytes_(size_bytes),
       bank_bytes_(bank_bytes),
       guests_(size_bytes, all_but(addressed, size_bytes)) {}

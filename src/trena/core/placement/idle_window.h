@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trena/core/ranges.h"
+#include "trena/core/placement/ranges.h"
 
 namespace trena {
 

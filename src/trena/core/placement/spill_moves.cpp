@@ -1,4 +1,4 @@
-#include "trena/core/spill_moves.h"
+#include "trena/core/placement/spill_moves.h"
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,6 +17,13 @@ namespace trena {
 // A tensor's stay at one address, from its first write or reload to its last access or eviction.
 using Stay = std::uint32_t;
 
+// Bytes per partition, [first, past).
+struct ByteSpan {
+  std::int64_t first;
+  std::int64_t past;
+  auto operator<=>(const ByteSpan&) const = default;
+};
+
 class Ranges {
  public:
   struct Range {
@@ -27,7 +35,7 @@ class Ranges {
   };
 
   // `barred` ranges belong to manual tensors and are never given out.
-  Ranges(std::int64_t size_bytes, const std::vector<std::pair<std::int64_t, std::int64_t>>& barred);
+  Ranges(std::int64_t size_bytes, const std::vector<ByteSpan>& barred);
 
   // Of the runs of free ranges that hold `length`: the one whose newest stamp is oldest. Adjacent
   // free ranges join but keep their own stamps, so a run is as new as its newest part (hw.md §2.7,

@@ -8,10 +8,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "trena/core/ranges.h"
+#include "trena/core/placement/ranges.h"
 #include "trena/memory/region.h"
 
 namespace trena {
@@ -20,7 +19,7 @@ class LentBanks {
  public:
   // `addressed` ranges, whole banks, are all that may be lent.
   LentBanks(std::int64_t size_bytes, std::int64_t bank_bytes,
-            const std::vector<std::pair<std::int64_t, std::int64_t>>& addressed);
+            const std::vector<ByteSpan>& addressed);
 
   // The owner uses bytes [start, start + bytes) from `first` to `last`, indices of the program.
   void add_owner(std::int64_t start, std::int64_t bytes, std::size_t first, std::size_t last);
