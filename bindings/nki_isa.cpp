@@ -60,6 +60,13 @@ std::optional<std::array<std::int64_t, 2>> pair_of(nb::handle pair, std::string_
                                      nb::cast<std::int64_t>(pair[1])};
 }
 
+// What an instruction was told in vain, as a warning at the caller's line.
+void warn(const std::string& text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) {
+    throw nb::python_error();
+  }
+}
+
 MatmulPerfMode perf_mode_of(nb::handle mode) {
   if (mode.is_none()) {
     return MatmulPerfMode::kNone;
@@ -385,6 +392,19 @@ void bind_nki_isa(nb::module_& module) {
         return emit(TensorCopy{dst, src, request(engine)}, name);
       },
       "dst"_a, "src"_a, "engine"_a = EngineChoice::kUnknown, "name"_a = nb::none());
+  // aws-neuron/nki-samples of February 2026 names a type here, which no published signature has.
+  isa.def(
+      "tensor_copy",
+      [](const Tensor& dst, const Tensor& src, nb::handle dtype, EngineChoice engine,
+         const Name& name) {
+        if (dtype_from(dtype) != dst.dtype()) {
+          warn(
+              "tensor_copy casts to the type of dst, not to dtype=, which is not in its signature");
+        }
+        return emit(TensorCopy{dst, src, request(engine)}, name);
+      },
+      "dst"_a, "src"_a, nb::kw_only(), "dtype"_a, "engine"_a = EngineChoice::kUnknown,
+      "name"_a = nb::none());
   isa.def(
       "tensor_copy_predicated",
       [](const Tensor& dst, const Operand& src, const Tensor& predicate, bool reverse_pred,

@@ -30,7 +30,7 @@ ALIASES = {
     "nki_cpu_simulator": "trena.shims.nki_cpu_simulator",
 }
 # The same, only where the real package is not installed.
-STAND_INS = {"torch_xla": "trena.shims.torch_xla", "neuron_dtypes": "trena.shims.neuron_dtypes"}
+STAND_INS = {package: f"trena.shims.{package}" for package in ("torch_xla", "torch_neuronx", "neuron_dtypes")}
 
 
 def _target_of(name: str) -> str | None:
@@ -41,7 +41,7 @@ def _target_of(name: str) -> str | None:
 
 
 @functools.lru_cache(maxsize=None)
-def _is_installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
     """Does somebody else answer for that top-level package?"""
     others = (finder for finder in sys.meta_path if not isinstance(finder, AliasFinder))
     return any(finder.find_spec(package, None) is not None for finder in others)
@@ -66,7 +66,7 @@ class AliasFinder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         answer = _target_of(fullname)
         package = fullname.partition(".")[0]
-        if answer is None or not _exists(answer) or (package in STAND_INS and _is_installed(package)):
+        if answer is None or not _exists(answer) or (package in STAND_INS and is_installed(package)):
             return None
         spec = importlib.machinery.ModuleSpec(fullname, _AliasLoader(answer), is_package=True)
         spec.submodule_search_locations = []

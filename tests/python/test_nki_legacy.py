@@ -351,3 +351,62 @@ def test_errors_name_the_line_of_a_result_that_waited():
         kernel(normal(128, 4))
     assert "# the culprit" in str(caught.value)
     assert launch.current() is None
+
+
+def test_divide_by_a_column():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        nl.store(out, nl.divide(tile, nl.sum(tile, axis=1)))
+        return out
+
+    x = np.exp2(GENERATOR.integers(0, 4, (64, 32))).astype(np.float32)
+    x[:, 0] += 512 - x.sum(axis=1)  # sums of 512 have an exact reciprocal
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), x / 512)
+
+
+def test_static_cast_of_an_array_of_the_host():
+    cast = nl.static_cast(np.float32([[1.00390625, 3.0]]), nl.bfloat16)
+    assert cast.dtype == nl.bfloat16 and cast.tolist() == [[1.0, 3.0]]
+
+
+def test_directives_of_a_loop_hold_inside_it():
+    """The second copy reads nothing of the first: only the directive keeps it behind it."""
+
+    def starts(directives):
+        @nki.jit
+        def kernel(x):
+            out = nl.ndarray((2, 64, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+            slow, quick = nl.load(x[0]), nl.load(x[1])
+            for i in nl.sequential_range(1, directives=directives()):
+                first = nisa.activation(nl.exp, nisa.activation(nl.exp, slow))
+                second = nisa.tensor_copy(quick, engine=nisa.vector_engine)
+                nl.store(out[i], first)
+                nl.store(out[1], second)
+            return out
+
+        events = kernel.run(normal(2, 64, 512)).timing.events()
+        return {name: start for name, start in zip(events["name"], events["start_ns"])}  # the last of each name
+
+    free, ordered = starts(tuple), starts(ncc.no_reorder)
+    assert free["tensor_copy"] < free["activation"] and ordered["tensor_copy"] >= ordered["activation"]
+
+
+def test_a_grid_of_nothing_is_traced_once():
+    np.testing.assert_array_equal(add_masked[0](np.ones((128, 32), np.float32), np.ones((128, 32), np.float32)), 2.0)
+
+
+@pytest.mark.parametrize("call, here", [
+    (lambda tile: nl.load(np.zeros((4, 4))), "nl.load: 'numpy.ndarray' object has no attribute 'resolve'"),
+    (lambda tile: nisa.activation(nl.exp, [1, 2]), "nisa.activation: 'list' object has no attribute 'shape'"),
+])
+def test_what_is_no_tile_is_named(call, here):
+    @nki.jit
+    def kernel(x):
+        call(nl.load(x))
+        return x
+
+    with pytest.raises(errors.UsageError) as caught:
+        nki.simulate_kernel(kernel, normal(4, 4))
+    assert caught.value.id == "argument-type" and caught.value.here == here and caught.value.file == __file__

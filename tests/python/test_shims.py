@@ -64,3 +64,41 @@ def test_torch_xla_device():
     environment = {"PYTHONPATH": __import__("os").pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["neuron", "neuron"], done.stderr
+
+
+def test_torch_neuronx_traces_kernels_and_modules():
+    """AWS's quick start traces a kernel; its profiling guide a module that calls one."""
+    pytest.importorskip("torch")
+    script = """
+import trena; trena.install('always')
+import torch, torch_neuronx, nki, nki.isa as nisa, nki.language as nl
+from torch_neuronx.experimental import profiler
+from torch_neuronx.xla_impl.ops import nki_jit
+
+@nki.jit
+def double(x):
+    result = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(result, nl.multiply(nl.load(x), 2.0))
+    return result
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((4, 4), 3.0))
+    def forward(self, x):
+        return {"sum": (double(x) + self.weight,)}
+
+x = torch.ones(4, 4)
+with profiler.profile(port=9012):
+    print(torch_neuronx.trace(double, (x, ))(x).tolist()[0])
+result = torch_neuronx.trace(Model(), x, compiler_args="--lnc=1")(x)["sum"][0]
+print(result.device, result.tolist()[3], torch_neuronx.nki_jit is nki_jit)
+try:
+    torch_neuronx.DataParallel
+except trena.errors.NotModelled as error:
+    print(error.id, error.here)
+"""
+    environment = {"PYTHONPATH": __import__("os").pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines() == [
+        "[2.0, 2.0, 2.0, 2.0]", "cpu [5.0, 5.0, 5.0, 5.0] True", "not-modelled torch_neuronx.DataParallel"], done.stderr

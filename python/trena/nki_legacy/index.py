@@ -6,6 +6,7 @@ anything else is refused where it is written (nki.md §5.4-29).
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 
@@ -235,18 +236,22 @@ class LoopIndex(int):
 
 
 class Loop:
-    """affine_range, sequential_range, static_range: executed once per value."""
+    """affine_range, sequential_range, static_range: executed once per value, inside its directives."""
 
     started = 0
 
-    def __init__(self, *bounds):
+    def __init__(self, *bounds, directives=(), **ignored):
         self.values = range(*(operator.index(b) for b in bounds))
+        self.directives = directives if isinstance(directives, (tuple, list)) else (directives,)
 
     def __iter__(self):
         Loop.started += 1
         self.serial = Loop.started
-        for value in self.values:
-            yield LoopIndex(value, self)
+        with contextlib.ExitStack() as inside:
+            for directive in self.directives:  # nki.compiler.no_reorder()
+                inside.enter_context(directive)
+            for value in self.values:
+                yield LoopIndex(value, self)
 
     def __len__(self):
         return len(self.values)

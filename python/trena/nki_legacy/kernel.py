@@ -30,7 +30,8 @@ class LegacyKernel(_kernel.Kernel):
 
     def prepared(self):
         self.check_version()
-        sizes = tuple(int(n) for n in self.grid)
+        # A grid of 0 is traced once: aws-neuron/nki-samples launches pipelined_attention as flash_fwd[0].
+        sizes = tuple(max(1, int(n)) for n in self.grid)
         cores = max((n.count for n in self.grid if not isinstance(n, int)), default=1)
         return _Instances(self.func, sizes, cores), (cores,) if cores > 1 else ()
 

@@ -340,10 +340,22 @@ for _name in _operators._BINARY:
     globals()[_name] = _Function(_name, _call, _TABLE[_name].__doc__)
 for _name in _operators._UNARY:
     globals()[_name] = _Function(_name, _unary(_name), _TABLE[_name].__doc__)
-for _name in ("divide", "reciprocal", "negative", "abs", "invert", "logical_not", "floor", "ceil", "trunc", "mod",
+for _name in ("reciprocal", "negative", "abs", "invert", "logical_not", "floor", "ceil", "trunc", "mod",
               "fmod",
               "sin", "cos", "tan"):
     globals()[_name] = _Function(_name, _composed(_name), _TABLE[_name].__doc__)
+
+
+def _divide(x, y, *, dtype=None, mask=None, **ignored):
+    if not isinstance(y, _Tile):
+        return multiply(x, 1.0 / y, dtype=dtype, mask=mask)
+    from trena.nki_legacy import isa
+
+    dtype = dtype or _operators.result_dtype(x.resolve() if isinstance(x, _Tile) else x, y.resolve(), None)
+    return multiply(x, isa.reciprocal(y, dtype=float32), dtype=dtype, mask=mask)
+
+
+divide = _Function("divide", _divide, _TABLE["divide"].__doc__)
 
 
 def copy(src, *, mask=None, dtype=None, **ignored):
@@ -354,7 +366,9 @@ def copy(src, *, mask=None, dtype=None, **ignored):
 
 
 def static_cast(input_data, dtype):
-    """A copy in another dtype."""
+    """A copy in another dtype; arrays of the host stay there (scripts cast their inputs with it)."""
+    if isinstance(input_data, (_np.ndarray, _np.generic)):
+        return input_data.astype(_dtypes.as_dtype(dtype).dtype)
     return copy(input_data, dtype=dtype)
 
 
@@ -482,3 +496,6 @@ def finfo(dtype):
     import ml_dtypes
 
     return ml_dtypes.finfo(_dtypes.as_dtype(dtype).dtype)
+
+
+_operators.guard_functions(globals(), "nl")

@@ -10,8 +10,9 @@ about once and counted, or is refused with TRENA_STRICT=1.
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
+
+from trena import imports
 
 __all__ = ["clear_op_tracking", "executed_ops", "fallback_ops", "host_alias", "is_strict", "last_run", "step",
            "synchronize"]
@@ -19,7 +20,7 @@ __all__ = ["clear_op_tracking", "executed_ops", "fallback_ops", "host_alias", "i
 
 def _autoload() -> None:
     """Entry point `torch.backends`: PyTorch calls it at the end of `import torch`, and must survive it."""
-    if importlib.util.find_spec("torch_neuronx") is not None:
+    if imports.is_installed("torch_neuronx"):
         return  # the real device is installed, and a process has room for one
     try:
         _register()

@@ -571,10 +571,4 @@ def __getattr__(name: str):
 
 
 # Wrong arguments end in an error of Trena, wherever inside Python they are noticed.
-for _name in (
-    "ndarray full zeros ones zeros_like empty_like rand random_seed shared_identity_matrix load store ds "
-    "load_transpose2d is_hbm is_sbuf is_psum is_on_chip affine_range sequential_range static_range range dynamic_range "
-    "program_id num_programs program_ndim cast mean var softmax rms_norm where dropout expand_dims broadcast_to "
-    "transpose matmul gather_flattened"
-).split():
-    globals()[_name] = _operators.guarded(globals()[_name], _name)
+_operators.guard_functions(globals(), "nl")

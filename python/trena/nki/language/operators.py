@@ -7,10 +7,11 @@ the choice of engine is Trena's where the vendor documents none.
 from __future__ import annotations
 
 import functools
+import types
 
 import numpy as np
 
-from trena import _core, dtypes
+from trena import _core, argument_types, dtypes
 from trena import launch as _launch
 from trena.errors import Error, UsageError
 
@@ -29,10 +30,20 @@ def guarded(function, name):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, Error):  # some of ours are also Python's
                 raise
+            named = argument_types.translate(error) if isinstance(error, TypeError) else None
+            if named is not None:
+                raise named from None
             raise UsageError("an argument has a type and a value that the function takes", id="argument-type",
-                             here=f"nl.{name}: {error}") from error
+                             here=f"{name}: {error}") from error
 
     return call
+
+
+def guard_functions(module: dict, label: str) -> None:
+    """Guards each public function that this module defines, as `label`.name."""
+    for name, value in list(module.items()):
+        if isinstance(value, types.FunctionType) and value.__module__ == module["__name__"] and name[0] != "_":
+            module[name] = guarded(value, f"{label}.{name}")
 
 
 class Operator(_core.Operator):
@@ -42,7 +53,7 @@ class Operator(_core.Operator):
         super().__init__(name)
         self.__name__ = self.__qualname__ = name
         self.__doc__ = doc
-        self._call = guarded(call, name)
+        self._call = guarded(call, f"nl.{name}")
 
     def __call__(self, *args, **kwargs):
         return self._call(*args, **kwargs)

@@ -9,6 +9,7 @@ from trena.nki.isa import (  # noqa: F401  the same enums
     dge_mode, dma_engine, engine, get_nc_version, gpsimd_engine, nc_version, oob_mode, reduce_cmd, scalar_engine,
     tensor_engine, unknown_engine, vector_engine,
 )
+from trena.nki.language import operators as _operators
 from trena.nki_legacy.index import Affine, Mask
 from trena.nki_legacy.instructions import (
     FLOAT32, column, on_sbuf, op_of, operand, product, reduction, result, streaming,
@@ -322,3 +323,6 @@ def select_reduce(*, dst, predicate, on_true, on_false, reduce_res=None, reduce_
     _isa.select_reduce(dst=dst.resolve(), predicate=_truth(predicate.resolve()), on_true=on_true.resolve(),
                        on_false=operand(on_false), reduce_op=op_of(reduce_op) or TABLE["maximum"],
                        reverse_pred=reverse_pred, **extra)
+
+
+_operators.guard_functions(globals(), "nisa")
