@@ -157,24 +157,27 @@ def _environment():
 def scripts(table, examples: str, arguments) -> None:
     table.section("nki/examples: scripts with their own drivers")
     for script, (expected, package) in _SCRIPTS.items():
-        if arguments.only not in script:
-            continue
-        if importlib.util.find_spec(package) is None:
-            table.row(script, SKIPPED, f"{package} is not installed")
-            continue
-        words = [sys.executable, "-m", "trena", "run", "-q", "--target", arguments.target,
-                 os.path.join(examples, script)]
-        started = time.perf_counter()
-        done = subprocess.run(words, capture_output=True, text=True, env=_environment())
-        good = done.returncode == expected and not (expected == 0 and _DIFFERS.search(done.stdout))
-        refused = re.search(r"trena: ([\w-]+)", done.stderr)
-        details = f"{package}, {time.perf_counter() - started:.2f} s"
-        if expected and refused:
-            details = f"refused as it should be: {refused.group(1)}, {details}"
-        table.row(script, GOOD if good else BAD, details, done.stderr or done.stdout)
+        if arguments.only in script:
+            _script(table, examples, script, expected, package, arguments.target)
     for script, why in _BROKEN.items():
         if arguments.only in script:
             table.row(script, SKIPPED if _is_broken(os.path.join(examples, script)) else BAD, why)
+
+
+def _script(table, folder: str, script: str, expected: int, package: str, target: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        table.row(script, SKIPPED, f"{package} is not installed")
+        return
+    words = [sys.executable, "-m", "trena", "run", "-q", "--target", target, os.path.basename(script)]
+    started = time.perf_counter()
+    done = subprocess.run(words, capture_output=True, text=True, env=_environment(),
+                          cwd=os.path.dirname(os.path.join(folder, script)))
+    good = done.returncode == expected and not (expected == 0 and _DIFFERS.search(done.stdout))
+    refused = re.search(r"trena: ([\w-]+)", done.stderr)
+    details = f"{package}, {time.perf_counter() - started:.2f} s"
+    if expected and refused:
+        details = f"refused as it should be: {refused.group(1)}, {details}"
+    table.row(script, GOOD if good else BAD, details, done.stderr or done.stdout)
 
 
 def _is_broken(path: str) -> bool:
@@ -185,6 +188,56 @@ def _is_broken(path: str) -> bool:
     except SyntaxError:
         return True
     return "i_f]" in text and "i_f =" not in text
+
+
+# ---- aws-neuron/nki-samples --------------------------------------------------------------------------
+
+_TUTORIALS = "src/nki_samples/tutorials"
+_SAMPLES = {
+    **{f"{_TUTORIALS}/{name}_torch.py": (0, "torch") for name in (
+        "average_pool2d/average_pool2d", "fused_mamba/mamba", "matrix_multiplication/matrix_multiplication",
+        "tensor_addition/spmd_multiple_nc_tensor_addition", "tensor_addition/spmd_tensor_addition",
+        "tensor_addition/tensor_addition", "transpose2d/transpose2d")},
+    "contributed/interpolate_bilinear_fwd.py": (0, "torch"),
+    "contributed/matmul.py": (0, "numpy"),
+    # Its reduction reads rows 62 and 63 of a tile of which the load's mask wrote 62; the store drops what comes of it.
+    "contributed/maxpooling.py": (1, "torch"),
+}
+# What Trena does not do; each must still be refused, else it belongs above.
+_UNABLE = {
+    "contributed/interpolate_trilinear_fwd.py": "an index of seven axes, which the compiler would cut into several",
+    "contributed/pipelined_attention.py": "counts addresses up in a loop that the compiler traces once",
+}
+
+
+def samples(table, checkout: str, arguments) -> None:
+    table.section("nki-samples: scripts with their own drivers")
+    for script, (expected, package) in _SAMPLES.items():
+        if arguments.only in script:
+            _script(table, checkout, script, expected, package, arguments.target)
+    if arguments.only in "mx_toplevel":
+        _script(table, checkout, f"{_TUTORIALS}/mxfp-matmul/mx_toplevel.py", 0, "numpy", "trn3")
+    for script, why in _UNABLE.items():
+        if arguments.only in script:
+            table.row(script, SKIPPED, why)
+    table.section("nki-samples: the attention tutorial against NumPy, 128 x 4096")
+    file = os.path.join(checkout, _TUTORIALS, "attention_fwd_performance/attention_kernels.py")
+    for name in sorted((n for n in vars(_load(file)) if n.startswith("attn_fwd_v")), key=_version):
+        if arguments.only in name and name != "attn_fwd_v3":
+            _attention(table, name, getattr(_load(file), name), arguments.target)  # its allocator counts on: once each
+    table.row("attn_fwd_v3", SKIPPED, "keeps 256 banks of PSUM alive: the compiler spills PSUM, Trena does not")
+
+
+def _version(name: str):
+    number = re.search(r"\d+", name).group()
+    return int(number), name
+
+
+def _attention(table, name: str, kernel, target: str) -> None:
+    length = 128 if _version(name)[0] < 3 else 4096  # the first two do not tile
+    q, k, v = (_normal(128, length) / 4 for _ in range(3))
+    scores = np.exp(q.T @ k)
+    _compare(table, name, kernel, (q, k, v), {}, scores / scores.sum(axis=1, keepdims=True) @ v.T, 1e-2, target)
 
 
 # ---- Complete kernels in the guides' code blocks -----------------------------------------------------
@@ -388,24 +441,27 @@ def main(argv=None) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("checkout", help="aws-neuron-sdk, its folder nki, or nki/examples")
     parser.add_argument("--nki-library", metavar="CHECKOUT", help="aws-neuron/nki-library")
+    parser.add_argument("--nki-samples", metavar="CHECKOUT", help="aws-neuron/nki-samples")
     parser.add_argument("--target", default="trn2")
     parser.add_argument("--only", default="", help="what has this in its name")
     parser.add_argument("--each", type=int, default=3, help="tests of each file of nki-library")
     parser.add_argument("--patience", type=int, default=300, help="seconds for each file of nki-library")
     arguments = parser.parse_args(argv)
+    import trena
+
+    trena.install("always")
     table = Table()
     nki = _nki_folder(arguments.checkout)
     if nki is None:
         print(f"skipped: no checkout at {arguments.checkout}")
     else:
-        import trena
-
-        trena.install("always")
         examples = os.path.join(nki, "examples")
         kernels(table, examples, arguments)
         scripts(table, examples, arguments)
         guides(table, nki, arguments)
         stubs(table, nki, arguments)
+    if arguments.nki_samples:
+        samples(table, os.path.abspath(arguments.nki_samples), arguments)
     if arguments.nki_library:
         library(table, os.path.abspath(arguments.nki_library), arguments)
     print("\n" + (", ".join(f"{count} {outcome}" for outcome, count in table.counts.items()) or "nothing ran"))

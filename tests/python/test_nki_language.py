@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import trena
 import trena.nki as nki
 import trena.nki.isa as nisa
 import trena.nki.language as nl
@@ -254,3 +255,20 @@ def test_a_view_keeps_its_tensor():
 
     data = GENERATOR.standard_normal((128, 4)).astype(np.float32)
     np.testing.assert_array_equal(nki.simulate(kernel)(data), data)
+
+
+def test_tensor_copy_warns_of_a_type_in_vain():
+    """aws-neuron/nki-samples names dtype=, which is in no published signature."""
+
+    def kernel(x, dtype):
+        wide = nl.ndarray(x.shape, nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=wide, src=nl.load(x), dtype=dtype)
+        out = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=wide)
+        return out
+
+    x = np.float32([[1.001, 2.5]])
+    np.testing.assert_array_equal(trena.simulate(kernel)(x, nl.float32).outputs, x)
+    with pytest.warns(UserWarning, match="casts to the type of dst") as caught:
+        np.testing.assert_array_equal(trena.simulate(kernel)(x, nl.bfloat16).outputs, x)
+    assert caught[0].filename == __file__
