@@ -149,30 +149,31 @@ def test_what_loops_refuse():
 
 
 @nki.jit
-def two_engines(x, ordered):
-    """The scalar engine waits for a load; the vector engine would not."""
-    late, early = nl.ndarray(x.shape, x.dtype), nl.ndarray(x.shape, x.dtype)
+def one_waits(x, ordered):
+    """The copy waits for a load; the first memset, on the same engine, and the second, on another, would not."""
+    late, early, other = (nl.ndarray(x.shape, x.dtype) for _ in range(3))
     tile = nl.load(x)
 
     def body():
-        nisa.activation(dst=late, op=nl.copy, data=tile)
-        nisa.memset(early, value=1.0)
+        nisa.tensor_copy(dst=late, src=tile, engine=nisa.engine.vector)
+        nisa.memset(early, value=1.0, engine=nisa.engine.vector)
+        nisa.memset(other, value=2.0, engine=nisa.engine.gpsimd)
 
     if ordered:
         with nl.no_reorder():
             body()
     else:
         body()
-    return store(late), store(early)
+    return store(late), store(early), store(other)
 
 
-def test_no_reorder_starts_in_program_order():
-    """A tile that nobody waits for is set while the load runs, but not before what stands before it."""
+def test_no_reorder_keeps_the_order_of_each_engine():
+    """What waits for nothing does not overtake on its engine; another engine does not care."""
     for ordered in (False, True):
-        run = simulate(two_engines, X, ordered)
-        (_, late, _), = events_of(run, "activation")
-        (_, early, _), = events_of(run, "memset")
-        assert (early >= late) == ordered
+        run = simulate(one_waits, X, ordered)
+        (_, late, _), = events_of(run, "tensor_copy")
+        starts = {engine: start for engine, start, _ in events_of(run, "memset")}
+        assert (starts["vector"] >= late) == ordered and starts["gpsimd"] < late
         np.testing.assert_array_equal(run.outputs[0], X)
 
 

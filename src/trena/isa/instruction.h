@@ -172,8 +172,9 @@ class Instruction {
   Position position;
   std::string label;  // the `name=` of the call, often empty
   std::vector<std::uint32_t>
-      depends_on;                 // extra order edges: indices of earlier instructions of this core
-  std::uint32_t order_block = 0;  // those of one block start in program order (nl.no_reorder)
+      depends_on;  // extra order edges: indices of earlier instructions of this core
+  std::uint32_t order_block =
+      0;  // those of one block keep their order on each engine (nl.no_reorder)
 
  protected:
   Instruction() = default;

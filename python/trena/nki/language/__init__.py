@@ -302,7 +302,7 @@ def _check_axis(axis, core):
 
 @_contextlib.contextmanager
 def no_reorder():
-    """`with nl.no_reorder():` starts the instructions inside in program order, whichever engine runs them."""
+    """`with nl.no_reorder():` keeps what is inside in program order on each engine; engines overlap as ever."""
     _launch.require("nl.no_reorder")
     _core.keep_order(True)
     try:

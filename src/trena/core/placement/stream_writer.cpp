@@ -69,19 +69,36 @@ void StreamWriter::order_use(const Use& use, std::uint32_t item, std::span<const
   }
 }
 
-// `depends_on` and nl.no_reorder.
 void StreamWriter::order_as_asked(std::size_t step, std::uint32_t item) {
   const Instruction& instruction = *lifetimes_.steps()[step].instruction;
   item_of_[step] = item;
   for (const std::uint32_t earlier : instruction.depends_on) {
     order_.add_wait(Wait::after_end(item_of_[earlier]));
   }
-  if (const std::uint32_t block = instruction.order_block; block != 0) {
-    if (block == order_block_) {
-      order_.add_wait(Wait::after_start(last_ordered_));
+  if (instruction.order_block != 0) {
+    keep_order(lifetimes_.steps()[step], item);
+  }
+}
+
+// nl.no_reorder binds the scheduler, not the device: every engine issues its instructions and its
+// transfers in the order of the program, and engines run beside each other (AWS
+// how-to-scheduling-apis.rst; dependency.schedule of SDK 2.33 says it of a single edge).
+void StreamWriter::keep_order(const Step& step, std::uint32_t item) {
+  if (step.instruction->order_block != order_block_) {
+    order_block_ = step.instruction->order_block;
+    last_ordered_.fill(std::nullopt);
+  }
+  const auto follow = [&](EngineKind engine) {
+    const std::size_t queue = static_cast<std::size_t>(engine) + (step.dma ? kEngineCount : 0);
+    std::optional<std::uint32_t>& last = last_ordered_[queue];
+    if (last) {
+      order_.add_wait(Wait::after_start(*last));
     }
-    order_block_ = block;
-    last_ordered_ = item;
+    last = item;
+  };
+  follow(step.engine);
+  if (const auto other = step.instruction->alternative(machine_)) {
+    follow(other->engine);
   }
 }
 

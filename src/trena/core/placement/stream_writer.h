@@ -2,6 +2,7 @@
 // between them, and who stayed where meanwhile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,6 +41,7 @@ class StreamWriter {
   void order_use(const Use& use, std::uint32_t item, std::span<const Tenant> tenants,
                  const LentBanks& lent_banks);
   void order_as_asked(std::size_t step, std::uint32_t item);
+  void keep_order(const Step& step, std::uint32_t item);
   void order_meetings(const Instruction& instruction, std::uint32_t item);
 
   const Lifetimes& lifetimes_;
@@ -49,8 +51,10 @@ class StreamWriter {
   Stream stream_;
   std::vector<std::uint32_t> item_of_;  // by step
   std::optional<std::uint32_t> last_meeting_;
-  std::uint32_t order_block_ = 0;  // of nl.no_reorder, and the last item in it
-  std::uint32_t last_ordered_ = 0;
+  // Of nl.no_reorder, and the last item of each queue in it: of an engine's instructions, and of
+  // the transfers that it triggers.
+  std::uint32_t order_block_ = 0;
+  std::array<std::optional<std::uint32_t>, 2 * kEngineCount> last_ordered_;
   AccessList scratch_;
 };
 
