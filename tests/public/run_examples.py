@@ -1,6 +1,7 @@
 """Runs public NKI code, unchanged, from checkouts of its own, and prints one table.
 
-    python tests/public/run_examples.py AWS_NEURON_SDK [--nki-library NKI_LIBRARY] [--target trn2] [--only TEXT]
+    python tests/public/run_examples.py AWS_NEURON_SDK [--nki-library NKI_LIBRARY] [--target trn2]
+        [--values hardware-order] [--only TEXT]
 
 AWS_NEURON_SDK is a checkout of aws-neuron/aws-neuron-sdk, its folder nki, or nki/examples; NKI_LIBRARY one of
 aws-neuron/nki-library. The table has every current-API file of nki/examples (kernels against NumPy, then scripts with
@@ -89,13 +90,13 @@ def _load(path: str):
     return module
 
 
-def _compare(table, what, kernel, inputs, keywords, expected, tolerance, target) -> None:
+def _compare(table, what, kernel, inputs, keywords, expected, tolerance, arguments) -> None:
     """One kernel against NumPy."""
     from trena import simulate
 
     started = time.perf_counter()
     try:
-        run = simulate(kernel, target=target)(*inputs, **keywords)
+        run = simulate(kernel, target=arguments.target, values=arguments.values)(*inputs, **keywords)
         outputs = run.outputs if isinstance(run.outputs, tuple) else (run.outputs,)
         answers = expected if isinstance(expected, tuple) else (expected,)
         errors = [float(np.abs(np.asarray(out, np.float64) - answer).max() / np.abs(answer).max())
@@ -116,7 +117,7 @@ def kernels(table, examples: str, arguments) -> None:
         if arguments.only in f"{file} {name}":
             shapes = " ".join("x".join(map(str, x.shape)) for x in inputs if hasattr(x, "shape"))
             _compare(table, f"{name} {shapes}", getattr(_load(os.path.join(examples, file)), name), inputs, keywords,
-                     expected, tolerance, arguments.target)
+                     expected, tolerance, arguments)
 
 
 # ---- Scripts of nki/examples with their own drivers --------------------------------------------------
@@ -158,17 +159,19 @@ def scripts(table, examples: str, arguments) -> None:
     table.section("nki/examples: scripts with their own drivers")
     for script, (expected, package) in _SCRIPTS.items():
         if arguments.only in script:
-            _script(table, examples, script, expected, package, arguments.target)
+            _script(table, examples, script, expected, package, arguments)
     for script, why in _BROKEN.items():
         if arguments.only in script:
             table.row(script, SKIPPED if _is_broken(os.path.join(examples, script)) else BAD, why)
 
 
-def _script(table, folder: str, script: str, expected: int, package: str, target: str) -> None:
+def _script(table, folder: str, script: str, expected: int, package: str, arguments,
+            target: str | None = None) -> None:
     if importlib.util.find_spec(package) is None:
         table.row(script, SKIPPED, f"{package} is not installed")
         return
-    words = [sys.executable, "-m", "trena", "run", "-q", "--target", target, os.path.basename(script)]
+    words = [sys.executable, "-m", "trena", "run", "-q", "--target", target or arguments.target,
+             "--values", arguments.values, os.path.basename(script)]
     started = time.perf_counter()
     done = subprocess.run(words, capture_output=True, text=True, env=_environment(),
                           cwd=os.path.dirname(os.path.join(folder, script)))
@@ -214,9 +217,9 @@ def samples(table, checkout: str, arguments) -> None:
     table.section("nki-samples: scripts with their own drivers")
     for script, (expected, package) in _SAMPLES.items():
         if arguments.only in script:
-            _script(table, checkout, script, expected, package, arguments.target)
+            _script(table, checkout, script, expected, package, arguments)
     if arguments.only in "mx_toplevel":
-        _script(table, checkout, f"{_TUTORIALS}/mxfp-matmul/mx_toplevel.py", 0, "numpy", "trn3")
+        _script(table, checkout, f"{_TUTORIALS}/mxfp-matmul/mx_toplevel.py", 0, "numpy", arguments, "trn3")
     for script, why in _UNABLE.items():
         if arguments.only in script:
             table.row(script, SKIPPED, why)
@@ -224,7 +227,7 @@ def samples(table, checkout: str, arguments) -> None:
     file = os.path.join(checkout, _TUTORIALS, "attention_fwd_performance/attention_kernels.py")
     for name in sorted((n for n in vars(_load(file)) if n.startswith("attn_fwd_v")), key=_version):
         if arguments.only in name and name != "attn_fwd_v3":
-            _attention(table, name, getattr(_load(file), name), arguments.target)  # its allocator counts on: once each
+            _attention(table, name, getattr(_load(file), name), arguments)  # its allocator counts on: once each
     table.row("attn_fwd_v3", SKIPPED, "keeps 256 banks of PSUM alive: the compiler spills PSUM, Trena does not")
 
 
@@ -233,11 +236,12 @@ def _version(name: str):
     return int(number), name
 
 
-def _attention(table, name: str, kernel, target: str) -> None:
+def _attention(table, name: str, kernel, arguments) -> None:
     length = 128 if _version(name)[0] < 3 else 4096  # the first two do not tile
     q, k, v = (_normal(128, length) / 4 for _ in range(3))
     scores = np.exp(q.T @ k)
-    _compare(table, name, kernel, (q, k, v), {}, scores / scores.sum(axis=1, keepdims=True) @ v.T, 1e-2, target)
+    _compare(table, name, kernel, (q, k, v), {}, scores / scores.sum(axis=1, keepdims=True) @ v.T, 1e-2,
+             arguments)
 
 
 # ---- Complete kernels in the guides' code blocks -----------------------------------------------------
@@ -267,10 +271,10 @@ def guides(table, nki: str, arguments) -> None:
             if re.search(r"^\s*\.\.\.$", code, re.MULTILINE) or "return" not in code or "breakpoint()" in code:
                 table.row(what, SKIPPED, "a fragment")
                 continue
-            _guide_block(table, what, code, arguments.target)
+            _guide_block(table, what, code, arguments)
 
 
-def _guide_block(table, what, code, target) -> None:
+def _guide_block(table, what, code, arguments) -> None:
     source = os.path.join(_scratch(), re.sub(r"\W+", "_", what) + ".py")
     with open(source, "w", encoding="utf-8") as file:
         file.write(_PRELUDE + code)
@@ -283,12 +287,14 @@ def _guide_block(table, what, code, target) -> None:
     if "matrix_multiply_kernel" in names:
         size = (128, 128, 512) if "affine_range" not in code else (2048, 2048, 1024)
         left, right = _normal(size[0], size[1]), _normal(size[0], size[2])
-        _compare(table, what, names["matrix_multiply_kernel"], (left, right), {}, _product(left, right), 1e-5, target)
+        _compare(table, what, names["matrix_multiply_kernel"], (left, right), {}, _product(left, right), 1e-5,
+                 arguments)
     elif "loop" in names or ("kernel" in names and "act" in code):
         _compare(table, what, names.get("scheduled") or names.get("loop"), tiles, {},
-                 tuple(np.exp(tile.astype(np.float64)) for tile in tiles), 1e-5, target)
+                 tuple(np.exp(tile.astype(np.float64)) for tile in tiles), 1e-5, arguments)
     elif "kernel" in names:
-        _compare(table, what, names.get("scheduled"), tiles[:1], {}, 1 / tiles[0] + tiles[0] + 1, 1e-5, target)
+        _compare(table, what, names.get("scheduled"), tiles[:1], {}, 1 / tiles[0] + tiles[0] + 1, 1e-5,
+                 arguments)
     else:
         table.row(what, SKIPPED, "no driver for it")
 
@@ -443,6 +449,8 @@ def main(argv=None) -> int:
     parser.add_argument("--nki-library", metavar="CHECKOUT", help="aws-neuron/nki-library")
     parser.add_argument("--nki-samples", metavar="CHECKOUT", help="aws-neuron/nki-samples")
     parser.add_argument("--target", default="trn2")
+    parser.add_argument("--values", choices=("program-order", "hardware-order"), default="program-order",
+                        help="of the SDK's examples and guides: hardware-order computes as the clock has it")
     parser.add_argument("--only", default="", help="what has this in its name")
     parser.add_argument("--each", type=int, default=3, help="tests of each file of nki-library")
     parser.add_argument("--patience", type=int, default=300, help="seconds for each file of nki-library")
