@@ -23,6 +23,14 @@ struct DynamicSlice {
   std::int64_t step;
 };
 
+[[noreturn]] void refuse_index(nb::handle object) {
+  throw Error(ErrorKind::kUsage, "index-type",
+              {.rule = "a tensor is indexed by integers, slices, nl.ds, `...`, registers and "
+                       "tensors of one integer",
+               .here = nb::cast<std::string>(nb::repr(object)),
+               .fix = "use .ap(), .select(), .vector_select() or .expand_dim() for other views"});
+}
+
 // An int, a NumPy integer, a register: whatever has an index.
 std::int64_t integer(PyObject* object) {
   if (PyLong_Check(object)) {
@@ -38,7 +46,11 @@ std::int64_t integer(PyObject* object) {
   }
   nb::object number = nb::steal(PyNumber_Index(object));
   if (!number.is_valid()) {
-    throw nb::python_error();
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+    refuse_index(object);
   }
   return integer(number.ptr());
 }
@@ -46,14 +58,6 @@ std::int64_t integer(PyObject* object) {
 const Tensor* tensor_or_null(nb::handle object) {
   Tensor* tensor = nullptr;
   return nb::try_cast<Tensor*>(object, tensor) ? tensor : nullptr;
-}
-
-[[noreturn]] void refuse_index(nb::handle object) {
-  throw Error(ErrorKind::kUsage, "index-type",
-              {.rule = "a tensor is indexed by integers, slices, nl.ds, `...`, registers and "
-                       "tensors of one integer",
-               .here = nb::cast<std::string>(nb::repr(object)),
-               .fix = "use .ap(), .select(), .vector_select() or .expand_dim() for other views"});
 }
 
 bool slice_bound(PyObject* object, std::int64_t& value) {

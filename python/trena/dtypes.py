@@ -113,6 +113,7 @@ def as_dtype(wanted) -> dtype:
     """The element type meant by an NKI dtype, a name, or a dtype of NumPy, ml_dtypes, PyTorch or JAX."""
     if type(wanted) is dtype:
         return wanted
+    wanted = "None" if wanted is None else wanted  # of which NumPy makes float64
     try:
         return _known[wanted]
     except (KeyError, TypeError):

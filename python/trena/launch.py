@@ -327,8 +327,9 @@ class ArgumentBinder:
     def _array(self, array: np.ndarray, name: str, original):
         dtype = dtypes.as_dtype(_torch_dtype(original) or array.dtype)
         packed = array
-        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-            packed = np.array(array, order="C", copy=True)
+        flags = array.flags
+        if not (flags.c_contiguous and flags.writeable and flags.aligned and array.dtype.isnative):
+            packed = np.array(array, array.dtype.newbyteorder("="), order="C", copy=True)
             if array.flags.writeable:
                 self.copies.append((array, packed))
         tensor = self.program.external(packed, dtype, packed.shape, name, "input")
@@ -390,7 +391,10 @@ def _torch_bytes(tensor) -> np.ndarray:
     """The tensor's bytes as a NumPy array of the same shape, without a copy where memory allows it."""
     import torch
 
-    tensor = tensor.detach()
+    if tensor.device.type not in ("cpu", "neuron") or tensor.layout is not torch.strided:
+        raise UsageError("a kernel takes dense tensors on the host or on device neuron", id="argument-type",
+                         here=f"a {tensor.layout} tensor on device {tensor.device}")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.device.type != "cpu":
         from trena import torch as trena_torch
 
@@ -577,6 +581,10 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     except errors.Error as error:
         _note_failure(kernel_name, work, error)
         raise
+    if inspect.isgenerator(value) or inspect.iscoroutine(value):
+        value.close()
+        raise UsageError("a kernel is a plain function: a generator or coroutine has not run yet", id="kernel-generator",
+                         here=f"{kernel_name} returns {value!r}", fix="yield in helpers only, return from the kernel")
     if not work.any_output_memory:
         _check_output_memory(value, binder)
     return complete(kernel_name, binder, work, value, started)
@@ -676,12 +684,13 @@ def _check_output_memory(value, binder) -> None:
 
     for tensor in _tensors(value):
         argument = any(tensor.same_buffer(a) for a, _ in binder.originals)
-        if str(tensor.buffer) == "private_hbm" and not argument:
+        place = {"private_hbm": "hbm"}.get(str(tensor.buffer), str(tensor.buffer))
+        if place != "shared_hbm" and not argument:
             if versions.holds("shared-outputs"):
                 raise UsageError("outputs of a kernel are in nl.shared_hbm since NKI 0.3", id="nki-version",
-                                 here=f"{tensor.name or 'an output'} is in nl.hbm", fix="buffer=nl.shared_hbm")
+                                 here=f"{tensor.name or 'an output'} is in nl.{place}", fix="buffer=nl.shared_hbm")
             warnings.warn(
-                f"{tensor.name or 'an output'} is in nl.hbm: the device wants outputs in nl.shared_hbm",
+                f"{tensor.name or 'an output'} is in nl.{place}: the device wants outputs in nl.shared_hbm",
                 stacklevel=4,
             )
 

@@ -20,7 +20,7 @@ def simulate_ranks(kernel, target: str | None = None, *, server: str | None = No
     """
     options = launch.defaults.merged(target=target, machine=machine, schedule=schedule, spill=spill,
                                      set=tuple(set) or None, time_only=time_only or None)
-    function = getattr(kernel, "func", kernel)
+    function = kernel if isinstance(kernel, functools.partial) else getattr(kernel, "func", kernel)
     jit_target = getattr(kernel, "platform_target", None)
     name = getattr(function, "__name__", type(function).__name__)
 

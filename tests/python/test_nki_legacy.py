@@ -240,6 +240,41 @@ def test_free_axis_broadcast_and_partition_broadcast():
     np.testing.assert_allclose(kernel(x, row), x + row, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("rows", [128, 50])
+def test_division_broadcasts_columns_and_rows(rows):
+    @nki.jit
+    def kernel(x, y):
+        out = [nl.ndarray((rows, 32), dtype=x.dtype, buffer=nl.shared_hbm) for _ in range(4)]
+        i_p, i_f = nl.arange(128)[:, None], nl.arange(32)[None, :]
+        inside = i_p < rows
+        left, right = nl.load(x[i_p, i_f], mask=inside), nl.load(y[i_p, i_f], mask=inside)
+        column = nl.load(y[i_p, nl.arange(1)[None, :]], mask=inside)
+        nl.store(out[0][i_p, i_f], nl.divide(left, column, mask=inside), mask=inside)
+        nl.store(out[1][i_p, i_f], nl.divide(column, left, mask=inside), mask=inside)
+        nl.store(out[2][i_p, i_f], nl.divide(left, right, mask=inside), mask=inside)
+        nl.store(out[3][i_p, i_f], nl.mod(left, column, mask=inside), mask=inside)
+        return tuple(out)
+
+    x, y = normal(rows, 32) + 8, normal(rows, 32) + 8
+    answers = x / y[:, :1], y[:, :1] / x, x / y, np.mod(x, y[:, :1])
+    for result, answer in zip(nki.simulate_kernel(kernel, x, y), answers):
+        np.testing.assert_allclose(result, answer, rtol=1e-5, atol=1e-4)
+
+
+def test_softmax_as_it_is_written():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        weights = nl.exp(tile - nl.max(tile, axis=1, keepdims=True))
+        nl.store(out, weights / nl.sum(weights, axis=1, keepdims=True))
+        return out
+
+    x = normal(128, 64)
+    weights = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(kernel(x), weights / weights.sum(1, keepdims=True), rtol=1e-5)
+
+
 def test_numpy_functions_are_operators():
     @nki.jit
     def kernel(x):

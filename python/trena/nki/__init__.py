@@ -4,7 +4,7 @@
 """
 
 from trena.nki import objects as _objects  # registers the memory regions
-from trena.nki import language, isa, collectives, typing, compiler, dtype
+from trena.nki import language, isa, collectives, typing, compiler, dtype, tensor
 from trena.nki.kernel import Kernel, baremetal, benchmark, cpu_simulate, jit, profile, simulate
 
 __version__ = "0.6.0+trena"

@@ -10,6 +10,16 @@ from trena import launch as _launch
 from trena.nki import versions as _versions
 
 
+def plain(kernel):
+    """The function inside a kernel or one of its launchers."""
+    return kernel if isinstance(kernel, functools.partial) else getattr(kernel, "func", kernel)
+
+
+def name_of(function) -> str:
+    """A function's name; a functools.partial or an object that can be called has none of its own."""
+    return getattr(plain(getattr(function, "func", function)), "__name__", type(function).__name__)
+
+
 class Kernel:
     """A function that runs on the simulated device. `kernel[lnc]` is the same kernel on `lnc` cores.
 
@@ -23,6 +33,7 @@ class Kernel:
         self.func = func
         self.grid = _checked_grid(grid)
         self.platform_target = platform_target
+        self.__name__ = name_of(func)
         functools.update_wrapper(self, func)
 
     def __call__(self, *args, **kwargs):
@@ -89,7 +100,7 @@ def _checked_grid(grid) -> tuple[int, ...]:
 
 
 def _function_of(kernel):
-    return kernel if isinstance(kernel, Kernel) else Kernel(getattr(kernel, "func", kernel))
+    return kernel if isinstance(kernel, Kernel) else Kernel(plain(kernel))
 
 
 def jit(fn=None, *, platform_target: str | None = None, grid=(), **ignored):
@@ -101,7 +112,7 @@ def jit(fn=None, *, platform_target: str | None = None, grid=(), **ignored):
     """
     if fn is None:
         return functools.partial(jit, platform_target=platform_target, grid=grid, **ignored)
-    return Kernel(getattr(fn, "func", fn), grid, platform_target)
+    return Kernel(plain(fn), grid, platform_target)
 
 
 class _Simulated:

@@ -20,6 +20,7 @@ class LegacyKernel(_kernel.Kernel):
         self.func = func
         self.grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         self.platform_target = platform_target
+        self.__name__ = _kernel.name_of(func)
         functools.update_wrapper(self, func)
 
     def check_version(self) -> None:
@@ -67,14 +68,14 @@ def jit(func=None, mode="auto", *, platform_target=None, grid=(), **ignored):
     """@nki.jit in all its forms; the mode changes nothing: every launch is simulated."""
     if func is None:
         return functools.partial(jit, mode=mode, platform_target=platform_target, grid=grid, **ignored)
-    return LegacyKernel(getattr(func, "func", func), grid, platform_target)
+    return LegacyKernel(_kernel.plain(func), grid, platform_target)
 
 
 trace = jit
 
 
 def _function_of(kernel):
-    return kernel if isinstance(kernel, LegacyKernel) else LegacyKernel(getattr(kernel, "func", kernel))
+    return kernel if isinstance(kernel, LegacyKernel) else LegacyKernel(_kernel.plain(kernel))
 
 
 def baremetal(kernel=None, **ignored):

@@ -324,10 +324,9 @@ def _composed(name):
     function = getattr(_current, name)
 
     def call(*operands, dtype=None, mask=None, **ignored):
-        limits = None
-        if mask is not None:
-            limits = _limits_of(mask, next(t for t in operands if isinstance(t, _Tile)).shape)
-        tensors = [t.resolve(limits) if isinstance(t, _Tile) else t for t in operands]
+        shape = tuple(_np.broadcast_shapes(*(t.shape for t in operands if isinstance(t, _Tile))))
+        limits = _limits_of(mask, shape)
+        tensors = [_spread(t, shape, limits) if isinstance(t, _Tile) else t for t in operands]
         return _Tile(function(*tensors, dtype=dtype))
 
     return call

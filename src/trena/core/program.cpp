@@ -52,10 +52,18 @@ void check_shape(const BufferRequest& request) {
                .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
 }
 
-// Views that a kernel may make and not use, beyond the end of a tensor or of nothing: what else is
-// wrong with the instruction follows from that.
-void refuse_useless_views(const AccessList& accesses) {
+// Operands that no instruction takes; what else is wrong with it follows from that. Views that a
+// kernel may make and not use, beyond the end of a tensor or of nothing; tensors that Python kept
+// from an earlier launch, whose memory belongs to others now.
+void refuse_useless_operands(const AccessList& accesses, const std::vector<BufferPtr>& buffers) {
   for (const Access& access : accesses) {
+    const BufferPtr& buffer = access.tensor->buffer();
+    if (buffer->id >= buffers.size() || buffers[buffer->id] != buffer) {
+      throw Error(ErrorKind::kUsage, "foreign-tensor",
+                  {.rule = "a tensor lives as long as the launch that made it",
+                   .here = access.tensor->describe() + " is of another launch",
+                   .fix = "make it inside the kernel; keep nothing in globals or caches"});
+    }
     const Indirection* indirection = access.tensor->indirection().get();
     if (indirection != nullptr && indirection->escape_is_static) {
       throw Error(ErrorKind::kBounds, "out-of-bounds", *indirection->escape);
@@ -134,6 +142,24 @@ void fill_sentinel(Storage& storage, DType dtype) {
     std::memcpy(storage.data() + offset, &bits, size);
   }
   storage.written().mark_all();
+}
+
+// No tensor is larger than all of HBM, so that sizes below fit into 64 bits.
+void check_size(const Machine& machine, const BufferRequest& request) {
+  double bytes = static_cast<double>(size_bytes(request.dtype));
+  for (const std::int64_t size : request.shape) {
+    bytes *= static_cast<double>(size);
+  }
+  if (bytes <= machine.hbm_gib() * 0x1p30) {
+    return;
+  }
+  const bool hbm = request.space == Space::kHbm;
+  throw Error(ErrorKind::kCapacity, fmt::format("{}-capacity", name(request.space)),
+              {.rule = fmt::format("a tensor fits into {}", name(request.space)),
+               .here = fmt::format("shape [{}] {}", fmt::join(request.shape, ", "),
+                                   trena::name(request.dtype)),
+               .limit = hbm ? fmt::format("{} GiB on {}", machine.hbm_gib(), machine.chip.name)
+                            : "less than all of HBM"});
 }
 
 // Does a tensor of these rows fit into its memory at all? `what` describes it.
@@ -265,6 +291,7 @@ void Program::collect() {
 
 Tensor Program::make_tensor(int core, const BufferRequest& request) {
   check_shape(request);
+  check_size(machine_, request);
   const Geometry size = geometry(request.space, request.dtype, request.shape);
   auto buffer = std::make_shared<Buffer>();
   buffer->space = request.space;
@@ -362,7 +389,7 @@ void Program::append(int core, std::unique_ptr<Instruction> instruction) {
   try {
     scratch_.clear();
     instruction->access(scratch_);
-    refuse_useless_views(scratch_);
+    refuse_useless_operands(scratch_, buffers_);
     instruction->check(machine_);
     check_indirection(machine_, *instruction, scratch_);
     const bool skipped = is_skipped(*instruction, scratch_);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib as _contextlib
+import operator as _operator
 import os as _os
 
 import numpy as _np
@@ -228,7 +229,12 @@ def is_on_chip(buffer) -> bool:
 
 def _loop(start, stop=None, step=1):
     """A loop that is unrolled while tracing: its indices are plain integers."""
-    return _range(int(start)) if stop is None else _range(int(start), int(stop), int(step))
+    return _range(_whole(start)) if stop is None else _range(_whole(start), _whole(stop), _whole(step))
+
+
+def _whole(number):
+    """A bound of a loop: an integer, a register, or a float without a fraction (rows / 128)."""
+    return int(number) if isinstance(number, float) and number.is_integer() else _operator.index(number)
 
 
 affine_range = sequential_range = static_range = range = _loop
