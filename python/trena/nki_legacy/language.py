@@ -18,7 +18,8 @@ from trena.nki_legacy.index import Affine as _Affine
 from trena.nki_legacy.index import Loop as _Loop
 from trena.nki_legacy.index import arange, mgrid  # noqa: F401
 from trena.nki_legacy.instructions import (
-    FLOAT32 as _FLOAT32, TABLE as _TABLE, column as _column, on_sbuf as _on_sbuf, op_of as _op_of, product as _product,
+    FLOAT32 as _FLOAT32, TABLE as _TABLE, column as _column, on_sbuf as _on_sbuf, op_of as _op_of,
+    operand as _operand, product as _product,
     reduction as _reduction, streaming as _streaming,
 )
 from trena.nki_legacy.tile import BlockTile as _BlockTile
@@ -346,12 +347,19 @@ for _name in ("reciprocal", "negative", "abs", "invert", "logical_not", "floor",
 
 
 def _divide(x, y, *, dtype=None, mask=None, **ignored):
+    """x / y; by a column as a product with the reciprocals of its few elements."""
     if not isinstance(y, _Tile):
         return multiply(x, 1.0 / y, dtype=dtype, mask=mask)
-    from trena.nki_legacy import isa
-
-    dtype = dtype or _operators.result_dtype(x.resolve() if isinstance(x, _Tile) else x, y.resolve(), None)
-    return multiply(x, isa.reciprocal(y, dtype=float32), dtype=dtype, mask=mask)
+    if not (isinstance(x, _Tile) and _is_column(y.shape, x.shape)):
+        return _composed("divide")(x, y, dtype=dtype, mask=mask)
+    limits = _limits_of(mask, x.shape)
+    dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
+    if limits == []:
+        return _PendingTile(x.shape, dtype, lambda dst: None, limits=[])
+    divisor = _operand(y, limits)
+    inverse = _new_tensor(divisor.shape, _FLOAT32)
+    _isa.reciprocal(dst=inverse, data=divisor)
+    return _streaming(_isa.tensor_scalar, x, dtype, mask, op0=_TABLE["multiply"], operand0=inverse)
 
 
 divide = _Function("divide", _divide, _TABLE["divide"].__doc__)
