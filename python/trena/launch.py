@@ -584,7 +584,8 @@ def launch(kernel_name, function, grid, args, kwargs, *, options=None, jit_targe
     if inspect.isgenerator(value) or inspect.iscoroutine(value):
         value.close()
         raise UsageError("a kernel is a plain function: a generator or coroutine has not run yet",
-                         id="kernel-generator", here=f"{kernel_name} returns {value!r}", fix="yield in helpers only, return from the kernel")
+                         id="kernel-generator", here=f"{kernel_name} returns {value!r}",
+                         fix="yield in helpers only, return from the kernel")
     if not work.any_output_memory:
         _check_output_memory(value, binder)
     return complete(kernel_name, binder, work, value, started)
