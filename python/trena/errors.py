@@ -51,7 +51,7 @@ class Error(Exception):
         self.limit = limit
         self.device = device
         self.fix = fix
-        self.file, self.line = (file, line) if line else _users_line()
+        self.file, self.line = (file, line) if line else users_line()
         self.device_name = _device_name
 
     def __reduce__(self):
@@ -113,7 +113,7 @@ class InternalError(Error):
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _users_line() -> tuple[str, int]:
+def users_line() -> tuple[str, int]:
     """The innermost running line outside this package and the standard library's runners; ("", 0) if there is none."""
     frame = sys._getframe(2)
     while frame is not None:

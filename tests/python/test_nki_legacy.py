@@ -445,3 +445,31 @@ def test_what_is_no_tile_is_named(call, here):
     with pytest.raises(errors.UsageError) as caught:
         nki.simulate_kernel(kernel, normal(4, 4))
     assert caught.value.id == "argument-type" and caught.value.here == here and caught.value.file == __file__
+
+
+def test_partitions_come_first_when_free_axes_are_repeated():
+    @nki.jit
+    def kernel(image, bias):
+        out = nl.ndarray(image.shape, dtype=image.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nisa.tensor_tensor(nl.load(image), nl.load(bias), nl.add))
+        nl.store(out, nisa.tensor_tensor(nl.load(bias), nl.load(out), nl.subtract, engine=nisa.vector_engine))
+        return out
+
+    image, bias = np.round(8 * normal(64, 6, 10)), np.round(8 * normal(64, 1))
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, image, bias), -image)
+
+
+def test_two_loop_reductions_of_one_loop():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((2, 64, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        for i in nl.affine_range(4):
+            tile = nl.load(x[i])
+            total = nl.loop_reduce(tile, op=np.add, loop_indices=[i])
+            doubled = nl.loop_reduce(nl.multiply(tile, 2.0), op=np.add, loop_indices=[i])
+        nl.store(out[0], total)
+        nl.store(out[1], doubled)
+        return out
+
+    x = np.round(8 * normal(4, 64, 16))
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), [x.sum(axis=0), 2 * x.sum(axis=0)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys as _sys
-
 import numpy as _np
 
 from trena import dtypes as _dtypes, errors as _errors
@@ -30,7 +28,7 @@ from trena.nki_legacy.tile import limits_of as _limits_of
 from trena.nki_legacy.tile import move as _move
 from trena.nki_legacy.tile import new_tensor as _new_tensor
 
-_min, _range = min, range  # nl.min hides the built-in below
+_max, _min, _range = max, min, range  # nl.max and nl.min hide the built-ins below
 
 # The dtypes of this API are NumPy's.
 int8, int16, int32 = _np.int8, _np.int16, _np.int32
@@ -248,14 +246,14 @@ def device_print(prefix, x, *, mask=None, **ignored):
 
 
 def _is_column(small, large):
-    return len(small) == len(large) and small[0] == large[0] and _np.prod(small[1:]) == 1 < _np.prod(large[1:])
+    return small[0] == large[0] and _np.prod(small[1:]) == 1 < _np.prod(large[1:])
 
 
 def elementwise(op, x, y, dtype=None, mask=None, engine=_isa.unknown_engine):
     """x op y. Free axes of size 1 are repeated; one side may be a number."""
     if not isinstance(x, _Tile) or not isinstance(y, _Tile):
         return _with_number(op, x, y, dtype, mask)
-    shape = tuple(_np.broadcast_shapes(x.shape, y.shape))
+    shape = _common_shape(x.shape, y.shape)
     dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
     limits = _limits_of(mask, shape)
     if limits == []:
@@ -273,6 +271,12 @@ def elementwise(op, x, y, dtype=None, mask=None, engine=_isa.unknown_engine):
     return _PendingTile(shape, dtype, lambda dst: _isa.tensor_tensor(dst=dst, data1=left, data2=right, op=op,
                                                                      engine=engine),
                         limits=limits)
+
+
+def _common_shape(*shapes):
+    """Partitions first: a tile of fewer free axes has those behind its partitions repeated, as _spread does."""
+    rank = _max(len(shape) for shape in shapes)
+    return tuple(_np.broadcast_shapes(*((shape[0], *(1,) * (rank - len(shape)), *shape[1:]) for shape in shapes)))
 
 
 def _with_number(op, x, y, dtype, mask):
@@ -480,11 +484,10 @@ def gather_flattened(data, indices, *, mask=None, dtype=None, **ignored):
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **ignored):
     """The reduction of `x` over the iterations of loops; complete when they have ended."""
     core = _launch.require("nl.loop_reduce")
-    frame = _sys._getframe(1)
     indices = loop_indices if isinstance(loop_indices, (list, tuple)) else [loop_indices]
     outermost = _min(index.loop.serial for index in indices) if indices else 0
     sums = core.launch.__dict__.setdefault("loop_sums", {})
-    key = (frame.f_code, frame.f_lineno, outermost)
+    key = (*_errors.users_line(), outermost)
     if key not in sums:
         sums[key] = copy(x, dtype=dtype)
         sums[key].resolve()

@@ -8,8 +8,6 @@ emitted before the next instruction, so program order is kept.
 from __future__ import annotations
 
 import math
-import os
-import sys
 import threading
 import warnings
 
@@ -17,7 +15,7 @@ import numpy as np
 
 from trena import _core, dtypes
 from trena import launch as _launch
-from trena.errors import IllegalInstruction, NotModelled, UsageError
+from trena.errors import IllegalInstruction, NotModelled, UsageError, users_line
 from trena.nki import isa as _isa
 from trena.nki.objects import PLACES
 from trena.nki_legacy.index import Affine, Grid
@@ -411,17 +409,6 @@ def new_tensor(shape, dtype, space="sbuf", address=None, name=""):
     return core.tensor(space, "local", tuple(int(n) for n in shape), dtypes.as_dtype(dtype), name, address)
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def _users_line():
-    """File and line of the innermost frame outside Trena."""
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
-
-
 class PendingTile(Tile):
     """The result of an instruction that has not been emitted.
 
@@ -437,7 +424,7 @@ class PendingTile(Tile):
         self._emit = emit
         self._spaces = spaces
         self._limits = limits
-        self._line = _users_line()
+        self._line = users_line()
         _state.pending = self
 
     shape = property(lambda self: self._shape if self._tensor is None else tuple(self._tensor.shape))
