@@ -261,6 +261,40 @@ def test_division_broadcasts_columns_and_rows(rows):
         np.testing.assert_allclose(result, answer, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows", [128, 72, 200])
+def test_layer_norm_under_a_mask(rows):
+    """Functions of several instructions give whole tiles of which the mask's part is written."""
+
+    @nki.jit
+    def kernel(x, floor):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.arange(128)[:, None], nl.arange(64)[None, :]
+        for tile in nl.affine_range((rows + 127) / 128 // 1):
+            inside = tile * 128 + i_p < rows
+            data = nl.load(x[tile * 128 + i_p, i_f], mask=inside)
+            low = nl.load(floor[tile * 128 + i_p, nl.arange(1)[None, :]], mask=inside)
+            centred = nl.subtract(data, nl.mean(data, axis=1, mask=inside, keepdims=True), mask=inside)
+            variance = nl.var(data, axis=1, mask=inside)
+            normal = nl.multiply(centred, nl.rsqrt(nl.add(variance, 1e-5, mask=inside), mask=inside), mask=inside)
+            above = nl.where(nl.greater(normal, low, mask=inside), nl.floor(normal, mask=inside), low, mask=inside)
+            nl.store(out[tile * 128 + i_p, i_f], above, mask=inside)
+        return out
+
+    x, floor = normal(rows, 64), normal(rows, 1)
+    result = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(kernel(x, floor), np.where(result > floor, np.floor(result), floor), rtol=1e-4)
+
+
+def test_what_masks_and_bounds_refuse():
+    inside = nl.arange(4)[:, None] < 3
+    for act, id in ((lambda: inside | inside, "unsupported_expression_in_mask"),
+                    (lambda: ~inside, "unsupported_expression_in_mask"),
+                    (lambda: nl.arange(1.5), "argument-type"), (lambda: nl.affine_range(1.5), "argument-type")):
+        with pytest.raises(errors.Error) as caught:
+            act()
+        assert caught.value.id == id
+
+
 def test_softmax_as_it_is_written():
     @nki.jit
     def kernel(x):

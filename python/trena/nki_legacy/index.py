@@ -140,6 +140,13 @@ class Mask:
 
     __rand__ = __and__
 
+    def __or__(self, other=None):
+        raise IllegalInstruction("a mask is comparisons of indices joined with &", id="unsupported_expression_in_mask",
+                                 here="a mask with | or ~",
+                                 fix="issue an instruction for each part, or nisa.affine_select")
+
+    __ror__ = __invert__ = __or__
+
     def __bool__(self):
         warnings.warn("a mask is always true in a Python condition: join masks with &, not with `and`", stacklevel=2)
         return True
@@ -191,7 +198,18 @@ NEVER = Mask([Affine(-1, {})])
 def arange(*bounds) -> Affine:
     """nl.arange(n), nl.arange(start, stop): an index that runs over consecutive values."""
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-    return Affine(int(start), {Axis(int(stop) - int(start)): 1})
+    start, stop = whole(start), whole(stop)
+    return Affine(start, {Axis(stop - start): 1})
+
+
+def whole(number) -> int:
+    """A bound of an index or a loop: an integer, or a float without a fraction (rows / 128)."""
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise UsageError("a bound is an integer", id="argument-type", here=f"{number!r}") from None
 
 
 class Grid:
@@ -241,7 +259,7 @@ class Loop:
     started = 0
 
     def __init__(self, *bounds, directives=(), **ignored):
-        self.values = range(*(operator.index(b) for b in bounds))
+        self.values = range(*map(whole, bounds))
         self.directives = directives if isinstance(directives, (tuple, list)) else (directives,)
 
     def __iter__(self):

@@ -27,6 +27,7 @@ from trena.nki_legacy.tile import Tile as _Tile
 from trena.nki_legacy.tile import limits_of as _limits_of
 from trena.nki_legacy.tile import move as _move
 from trena.nki_legacy.tile import new_tensor as _new_tensor
+from trena.nki_legacy.tile import restrict as _restrict
 
 _max, _min, _range = max, min, range  # nl.max and nl.min hide the built-ins below
 
@@ -324,15 +325,42 @@ def _unary(name):
     return lambda x, *, dtype=None, mask=None, **ignored: _streaming(_isa.activation, x, dtype, mask, op=_TABLE[name])
 
 
+def _on_part(function, operands, dtype, mask):
+    """function(*operands) of what a mask leaves, in a tile of the full shape."""
+    tiles = [t for t in operands if isinstance(t, _Tile)]
+    shape = tuple(_np.broadcast_shapes(*(t.shape for t in tiles)))
+    limits = _limits_of(mask, shape)
+    if limits == []:
+        return _PendingTile(shape, dtype or tiles[0].nki_dtype, lambda dst: None, limits=[])
+    tensors = [_spread(t, shape, limits) if isinstance(t, _Tile) else t for t in operands]
+    return _in_full(function(*tensors, dtype=dtype), shape, limits)
+
+
+def _in_full(part, shape, limits):
+    if limits is None or tuple(part.shape) == tuple(shape):
+        return _Tile(part)
+    whole = _new_tensor(shape, part.dtype)
+    _isa.tensor_copy(dst=_restrict(whole, limits), src=part)
+    return _Tile(whole)
+
+
+def _over_free_axes(function, x, axis, dtype, mask, **keywords):
+    """function(x, axis) of the rows that a mask leaves: the result has all rows."""
+    limits = _limits_of(mask, x.shape)
+    if limits == []:
+        shape = _operators.reduced_shape(x, axis, keywords.get("keepdims", False))
+        return _PendingTile(shape, dtype or x.nki_dtype, lambda dst: None, limits=[])
+    part = function(x.resolve(limits), axis, dtype, **keywords)
+    kept = limits and [limits[0]] + [(0, size) for size in part.shape[1:]]
+    return _in_full(part, (x.shape[0], *part.shape[1:]), kept)
+
+
 def _composed(name):
     """A function of the current API on whole tiles."""
     function = getattr(_current, name)
 
     def call(*operands, dtype=None, mask=None, **ignored):
-        shape = tuple(_np.broadcast_shapes(*(t.shape for t in operands if isinstance(t, _Tile))))
-        limits = _limits_of(mask, shape)
-        tensors = [_spread(t, shape, limits) if isinstance(t, _Tile) else t for t in operands]
-        return _Tile(function(*tensors, dtype=dtype))
+        return _on_part(function, operands, dtype, mask)
 
     return call
 
@@ -403,36 +431,39 @@ def _axes(axis):
 
 def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **ignored):
     """Arithmetic mean over free axes."""
-    return _Tile(_current.mean(x.resolve(_limits_of(mask, x.shape)), _axes(axis), dtype, keepdims))
+    return _over_free_axes(_current.mean, x, _axes(axis), dtype, mask, keepdims=keepdims)
 
 
 def var(x, axis, *, dtype=None, mask=None, **ignored):
     """Variance over the free axes."""
-    return _Tile(_current.var(x.resolve(_limits_of(mask, x.shape)), _axes(axis), dtype))
+    return _over_free_axes(_current.var, x, _axes(axis), dtype, mask)
 
 
 def softmax(x, axis, *, dtype=None, compute_dtype=None, mask=None, **ignored):
     """exp(x - max) / sum over the free axes."""
-    return _Tile(_current.softmax(x.resolve(_limits_of(mask, x.shape)), _axes(axis), dtype))
+    return _on_part(lambda part, dtype: _current.softmax(part, _axes(axis), dtype), [x], dtype, mask)
 
 
 def rms_norm(x, w, axis, n, epsilon=1e-06, *, dtype=None, compute_dtype=None, mask=None, **ignored):
     """x / sqrt(sum(x²) / n + epsilon) * w."""
-    limits = _limits_of(mask, x.shape)
-    return _Tile(_current.rms_norm(x.resolve(limits), _spread(w, x.shape, limits), _axes(axis), n, epsilon, dtype,
-                                   compute_dtype))
+    def normed(part, weights, dtype):
+        return _current.rms_norm(part, weights, _axes(axis), n, epsilon, dtype, compute_dtype)
+
+    return _on_part(normed, [x, w], dtype, mask)
 
 
 def where(condition, x, y, *, dtype=None, mask=None, **ignored):
     """x where the condition is not zero, else y."""
-    shape = tuple(_np.broadcast_shapes(*(t.shape for t in (condition, x, y) if isinstance(t, _Tile))))
-    tensors = [_whole(t, shape) if isinstance(t, _Tile) else t for t in (condition, x, y)]
-    return _Tile(_current.where(*tensors, dtype=dtype))
+    def chosen(*tensors, dtype):
+        return _current.where(*map(_packed, tensors), dtype=dtype)
+
+    return _on_part(chosen, [condition, x, y], dtype, mask)
 
 
-def _whole(tile, shape):
-    view = _spread(tile, shape, None)
-    return view if tile.shape == shape else _operators.cast(view, view.dtype)
+def _packed(tensor):
+    """Without repeated elements, which a destination must not have."""
+    repeats = _operators.is_tile(tensor) and 0 in [s for s, n in zip(tensor.strides, tensor.shape) if n > 1]
+    return _operators.cast(tensor, tensor.dtype) if repeats else tensor
 
 
 def dropout(x, rate, *, dtype=None, mask=None, **ignored):
