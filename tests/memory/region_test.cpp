@@ -65,6 +65,19 @@ TEST(Region, ColumnsByIndexStandForTheWholePartition) {
   EXPECT_FALSE(overlaps(gathered, box(tile, {{32, 64}})));
 }
 
+TEST(Region, FillsItsBoxUnlessThereAreGaps) {
+  const Tensor tile = make(DType::kFloat32, {64, 32}, {Space::kSbuf});
+  const auto view = [&](std::vector<Dim> dims) {
+    return region_of(tile.with(DType::kFloat32, 0, dims));
+  };
+  EXPECT_TRUE(region_of(tile).fills_box);
+  EXPECT_TRUE(region_of(box(tile, {{8, 16}, {4, 12}})).fills_box);
+  EXPECT_TRUE(region_of(box(tile, {{8, 9}, {31, 32}})).fills_box);
+  EXPECT_FALSE(view({{64, 128}, {16, 8}}).fills_box) << "every second element";
+  EXPECT_FALSE(view({{32, 256}, {32, 4}}).fills_box) << "every second row";
+  EXPECT_FALSE(view({{1, 128}, {3, 8}, {3, 8}}).fills_box) << "nine times four bytes of 36, twice";
+}
+
 TEST(Region, WindowsOnOneArrayShareBytesWhereTheirAddressesMeet) {
   const auto window = [](std::int64_t offset_bytes, int partition, Space space = Space::kSbuf) {
     Tensor tile =

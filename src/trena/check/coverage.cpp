@@ -18,24 +18,14 @@ void for_each_run(const Region& region, int axis, std::int64_t offset, Fn& fn) {
   }
 }
 
-// Does the region fill its box of rows × bytes? Nearly all do.
-bool fills_box(const Region& region) {
-  std::int64_t bytes = region.run_bytes;
-  for (int axis = 0; axis < region.rank; ++axis) {
-    bytes *= region.dims[static_cast<std::size_t>(axis)].size;
-  }
-  const std::int64_t rows = region.row_last - region.row_first + 1;
-  return region.exact && bytes == rows * (region.byte_last - region.byte_first + 1);
-}
-
 // True is certain; false may only mean that some region is no box.
 bool boxes_hold(const std::vector<const Region*>& parts, const Region& region) {
-  if (!fills_box(region)) {
+  if (!region.fills_box) {
     return false;
   }
   Remainder left(region);
   for (const Region* part : parts) {
-    if (fills_box(*part)) {
+    if (part->fills_box) {
       left.remove(*part);
     }
   }

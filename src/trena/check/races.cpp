@@ -115,6 +115,7 @@ class Races final : public Rule {
     region.row_first = region.row_last = 0;  // tensors of a group may have rows of several lengths
     region.byte_first = region.offset_bytes;
     region.byte_last = region.offset_bytes + region.reach_bytes - 1;
+    region.fills_box = region.rank == 0 && region.exact;
     return region;
   }
 

@@ -158,6 +158,17 @@ void set_box(Region& region, std::int64_t pitch) {
   region.byte_last = pitch - 1;
 }
 
+// One run, or runs one below the other, as many bytes as the box has. (More levels of runs may meet
+// each other.)
+bool fills_box(const Region& region) {
+  if (!region.exact || region.rank > 1) {
+    return false;
+  }
+  const std::int64_t rows = region.row_last - region.row_first + 1;
+  const std::int64_t runs = region.rank == 0 ? 1 : region.dims[0].size;
+  return runs * region.run_bytes == rows * (region.byte_last - region.byte_first + 1);
+}
+
 bool share_host_memory(const Buffer& a, const Buffer& b) {
   if (a.on_chip() || b.on_chip() || !a.has_data() || !b.has_data()) {
     return false;
@@ -188,6 +199,7 @@ Region region_of(const Tensor& tensor) {
     std::copy_n(runs.dims.begin(), runs.rank, region.dims.begin());
   }
   set_box(region, std::max<std::int64_t>(tensor.buffer()->pitch_bytes, 1));
+  region.fills_box = fills_box(region);
   return region;
 }
 
@@ -198,6 +210,7 @@ Region region_of(const Buffer& buffer) {
   region.run_bytes = buffer.size_bytes();
   region.reach_bytes = buffer.size_bytes();
   region.pitch_bytes = buffer.on_chip() ? buffer.pitch_bytes : 0;
+  region.fills_box = true;
   return region;
 }
 
@@ -217,6 +230,9 @@ Region region_in_memory(const Tensor& tensor) {
 }
 
 bool overlaps(const Region& a, const Region& b) {
+  if (a.fills_box && b.fills_box) {
+    return a.box_meets(b);
+  }
   if (apart(a.offset_bytes, a.offset_bytes + a.reach_bytes - 1, b.offset_bytes,
             b.offset_bytes + b.reach_bytes - 1)) {
     return false;
@@ -242,6 +258,9 @@ bool overlaps(const Region& a, const Region& b) {
 }
 
 bool covers(const Region& outer, const Region& inner) {
+  if (outer.fills_box && inner.fills_box) {
+    return outer.box_holds(inner);
+  }
   if (!outer.exact) {
     return false;
   }

@@ -31,7 +31,18 @@ struct Region {
   std::int64_t pitch_bytes = 0;  // of the rows on the chip, 0 in HBM
   std::array<Dim, kMaxRank> dims{};
   std::int8_t rank = 0;
-  bool exact = true;  // false: touches at most these bytes
+  bool exact = true;       // false: touches at most these bytes
+  bool fills_box = false;  // touches every byte of its box, as nearly all do; false when in doubt
+
+  // Is there a byte in both boxes?
+  bool box_meets(const Region& other) const {
+    return row_first <= other.row_last && other.row_first <= row_last &&
+           byte_first <= other.byte_last && other.byte_first <= byte_last;
+  }
+  bool box_holds(const Region& other) const {
+    return row_first <= other.row_first && other.row_last <= row_last &&
+           byte_first <= other.byte_first && other.byte_last <= byte_last;
+  }
 };
 
 // Bytes count from the start of the buffer. An indirect view stands for everything that its index
