@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trena/core/tensor_limits.h"
 #include "trena/isa/dma/indirect.h"
 #include "trena/isa/indirect.h"
 #include "trena/memory/rows.h"
@@ -35,21 +36,6 @@ Geometry geometry(Space space, DType dtype, std::span<const std::int64_t> shape)
     return {outer, last * width};
   }
   return {shape[0], product(shape.subspan(1)) * width};
-}
-
-void check_shape(const BufferRequest& request) {
-  const std::size_t least = request.space == Space::kHbm ? 0 : 1;
-  bool positive = true;
-  for (const std::int64_t size : request.shape) {
-    positive = positive && size > 0;
-  }
-  if (positive && request.shape.size() >= least && request.shape.size() <= Tensor::kMaxRank) {
-    return;
-  }
-  throw Error(ErrorKind::kUsage, "tensor-shape",
-              {.rule = fmt::format("a tensor in {} has {} to {} dimensions of at least one element",
-                                   name(request.space), least, Tensor::kMaxRank),
-               .here = fmt::format("shape [{}]", fmt::join(request.shape, ", "))});
 }
 
 // Operands that no instruction takes; what else is wrong with it follows from that. Views that a
@@ -112,100 +98,6 @@ void check_core_count(const Machine& machine, int core_count) {
        .fix = "launch kernel[1], or choose another target"});
 }
 
-namespace {
-
-// NaN, 4 in integers, 0 where the type has neither; as bits of one element.
-std::uint64_t sentinel_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x7e00;
-    case DType::kBfloat16:
-      return 0x7fc0;
-    case DType::kFloat32:
-    case DType::kTfloat32:
-      return 0x7fc00000;
-    case DType::kFloat64:
-      return 0x7ff8000000000000;
-    case DType::kFloat8E8m0fnu:
-      return 0xff;
-    case DType::kBool:
-      return 1;
-    default:
-      return is_packed_x4(dtype) ? 0 : is_float8(dtype) ? 0x7f : 4;
-  }
-}
-
-void fill_sentinel(Storage& storage, DType dtype) {
-  const std::uint64_t bits = sentinel_bits(dtype);
-  const std::size_t size = size_bytes(dtype);
-  for (std::size_t offset = 0; offset + size <= storage.size_bytes(); offset += size) {
-    std::memcpy(storage.data() + offset, &bits, size);
-  }
-  storage.written().mark_all();
-}
-
-// No tensor is larger than all of HBM, so that sizes below fit into 64 bits.
-void check_size(const Machine& machine, const BufferRequest& request) {
-  double bytes = static_cast<double>(size_bytes(request.dtype));
-  for (const std::int64_t size : request.shape) {
-    bytes *= static_cast<double>(size);
-  }
-  if (bytes <= machine.hbm_gib() * 0x1p30) {
-    return;
-  }
-  const bool hbm = request.space == Space::kHbm;
-  throw Error(ErrorKind::kCapacity, fmt::format("{}-capacity", name(request.space)),
-              {.rule = fmt::format("a tensor fits into {}", name(request.space)),
-               .here = fmt::format("shape [{}] {}", fmt::join(request.shape, ", "),
-                                   trena::name(request.dtype)),
-               .limit = hbm ? fmt::format("{} GiB on {}", machine.hbm_gib(), machine.chip.name)
-                            : "less than all of HBM"});
-}
-
-// Does a tensor of these rows fit into its memory at all? `what` describes it.
-void check_capacity(const Machine& machine, const Buffer& buffer, const std::string& what) {
-  const bool psum = buffer.space == Space::kPsum;
-  const std::int64_t partition_limit =
-      psum ? machine.core.psum.partitions : machine.core.sbuf.partitions;
-  if (buffer.rows > partition_limit) {
-    throw Error(ErrorKind::kCapacity, "partition-limit",
-                {.rule = fmt::format("the first dimension of a tensor in {} is its partitions",
-                                     name(buffer.space)),
-                 .here = fmt::format("{} asks for {} partitions", what, buffer.rows),
-                 .limit = fmt::format("{} partitions", partition_limit),
-                 .fix = "split the first dimension into tiles of at most nl.tile_size.pmax"});
-  }
-  const std::int64_t offset = buffer.address ? buffer.address->offset_bytes : 0;
-  const std::int64_t limit =
-      psum ? machine.core.psum.partition_bytes() : machine.core.sbuf.usable_bytes();
-  if (offset < 0 || offset + buffer.row_bytes > limit) {
-    throw Error(
-        ErrorKind::kCapacity, psum ? "psum-capacity" : "sbuf-capacity",
-        {.rule = fmt::format("a tensor in {} stays inside its partitions", name(buffer.space)),
-         .here = fmt::format("{} needs {} bytes per partition from byte {}", what, buffer.row_bytes,
-                             offset),
-         .limit = fmt::format("{} usable bytes per partition on {}", limit, machine.chip.name),
-         .fix = "use a smaller tile"});
-  }
-  if (buffer.address) {
-    const int first = buffer.address->partition;
-    if (first < 0 || first + buffer.rows > partition_limit) {
-      throw Error(ErrorKind::kCapacity, "address-partition",
-                  {.rule = "a tensor with an address stays inside the memory",
-                   .here = fmt::format("partitions {} to {}", first, first + buffer.rows - 1),
-                   .limit = fmt::format("partitions 0 to {}", partition_limit - 1)});
-    }
-    if (psum && offset % machine.core.psum.bank_bytes != 0) {
-      throw Error(ErrorKind::kIllegal, "psum-bank-start",
-                  {.rule = "a PSUM tensor starts at the start of a bank",
-                   .here = fmt::format("address offset {} bytes", offset),
-                   .limit = fmt::format("multiples of {} bytes", machine.core.psum.bank_bytes)});
-    }
-  }
-}
-
-}  // namespace
-
 Program::Program(Machine machine, int core_count, ProgramOptions options)
     : machine_(std::move(machine)),
       options_(options),
@@ -217,7 +109,8 @@ Program::Program(Machine machine, int core_count, ProgramOptions options)
               note(error, core);  // it is recorded, and its results count as written
             }
             return goes_on;
-          })) {
+          })),
+      bytes_(machine_, core_count, options.unwritten, executor_) {
   for (int core = 0; core < core_count; ++core) {
     cores_.emplace_back().state = std::make_unique<CoreState>(machine_, core);
   }
@@ -232,66 +125,9 @@ Program::~Program() {
   }
 }
 
-std::shared_ptr<Storage>& Program::array(int core, Space space) {
-  CoreRecord& stream = cores_[static_cast<std::size_t>(core)];
-  std::shared_ptr<Storage>& storage = space == Space::kPsum ? stream.psum : stream.sbuf;
-  if (storage == nullptr) {
-    const std::int64_t bytes =
-        space == Space::kPsum
-            ? machine_.core.psum.partitions * machine_.core.psum.partition_bytes()
-            : machine_.core.sbuf.partitions * machine_.core.sbuf.partition_bytes();
-    storage = Storage::allocate(static_cast<std::size_t>(bytes));
-    storage->set_producer(executor_);
-    if (options_.unwritten == UnwrittenPolicy::kSentinel) {
-      fill_sentinel(*storage, DType::kFloat32);
-    }
-  }
-  return storage;
-}
-
-// Bytes of tensors that nobody can name any more are used again before the host is asked for more:
-// a kernel that makes a tile per step needs the memory of the tiles it still holds, not of all it
-// ever made.
-constexpr std::int64_t kCollectEveryBytes = std::int64_t{32} << 20;
-
-std::shared_ptr<Storage> Program::allocate(std::int64_t size_bytes) {
-  bytes_since_collect_ += size_bytes;
-  if (bytes_since_collect_ > kCollectEveryBytes) {
-    collect();
-    bytes_since_collect_ = 0;
-  }
-  std::vector<std::shared_ptr<Storage>>& spare = spare_[static_cast<std::size_t>(size_bytes)];
-  if (spare.empty()) {
-    auto fresh = Storage::allocate(static_cast<std::size_t>(size_bytes));
-    fresh->set_producer(executor_);
-    return fresh;
-  }
-  std::shared_ptr<Storage> storage = std::move(spare.back());
-  spare.pop_back();
-  storage->written().mark_none();
-  return storage;
-}
-
-void Program::collect() {
-  const auto out_of_reach = [&](const BufferPtr& buffer) {
-    if (buffer->storage == nullptr) {
-      return true;
-    }
-    if (buffer->storage.use_count() > 1) {
-      return false;
-    }
-    spare_[buffer->storage->size_bytes()].push_back(std::move(buffer->storage));
-    buffer->storage = nullptr;
-    buffer->matmul_written.reset();
-    return true;
-  };
-  resident_.erase(std::remove_if(resident_.begin(), resident_.end(), out_of_reach),
-                  resident_.end());
-}
-
 Tensor Program::make_tensor(int core, const BufferRequest& request) {
-  check_shape(request);
-  check_size(machine_, request);
+  check_shape(request.space, request.shape);
+  check_size(machine_, request.space, request.dtype, request.shape);
   const Geometry size = geometry(request.space, request.dtype, request.shape);
   auto buffer = std::make_shared<Buffer>();
   buffer->space = request.space;
@@ -313,20 +149,7 @@ Tensor Program::make_tensor(int core, const BufferRequest& request) {
     }
   }
   if (options_.values) {
-    if (request.address) {
-      buffer->storage = array(core, request.space);
-      buffer->origin_bytes =
-          request.address->partition * buffer->pitch_bytes + request.address->offset_bytes;
-    } else {
-      buffer->storage = allocate(buffer->size_bytes());
-      if (options_.unwritten == UnwrittenPolicy::kSentinel) {
-        fill_sentinel(*buffer->storage, request.dtype);
-      }
-      resident_.push_back(buffer);
-    }
-    if (request.space == Space::kPsum) {
-      buffer->matmul_written = std::make_unique<WrittenBits>(buffer->storage->size_bytes());
-    }
+    bytes_.provide(buffer, request.dtype, core);
   }
   buffers_.push_back(buffer);
   dtypes_.push_back(request.dtype);
@@ -347,11 +170,7 @@ Tensor Program::make_external(DType dtype, std::span<const std::int64_t> shape,
   buffer->row_bytes = size.row_bytes;
   buffer->pitch_bytes = size.row_bytes;
   if (options_.values) {
-    buffer->storage =
-        Storage::alias(data, static_cast<std::size_t>(buffer->size_bytes()), std::move(owner));
-    buffer->storage->set_producer(executor_);
-    find_aliases(*buffer->storage);
-    external_.push_back(buffer->storage);
+    bytes_.provide_external(*buffer, data, std::move(owner));
     if (options_.hardware_order) {
       executor_->settle();  // an alias of it may be under way
       arguments_.push_back({buffer, {data, data + buffer->size_bytes()}});
@@ -369,17 +188,6 @@ void Program::fill_unwritten(Storage& storage, const Buffer* buffer) const {
   }
   std::memset(storage.data(), 0xff, storage.size_bytes());
   storage.written().mark_all();
-}
-
-// One array of the caller may be two arguments: what writes one then changes the other.
-void Program::find_aliases(const Storage& storage) {
-  const auto meets = [&](const std::shared_ptr<Storage>& other) {
-    return storage.data() < other->data() + other->size_bytes() &&
-           other->data() < storage.data() + storage.size_bytes();
-  };
-  if (std::any_of(external_.begin(), external_.end(), meets)) {
-    executor_->stay_in_step();
-  }
 }
 
 void Program::append(int core, std::unique_ptr<Instruction> instruction) {

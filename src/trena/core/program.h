@@ -13,17 +13,12 @@
 
 #include "trena/core/executor.h"
 #include "trena/core/finding.h"
+#include "trena/core/tensor_bytes.h"
 #include "trena/isa/core_state.h"
 #include "trena/isa/instruction.h"
 #include "trena/memory/region.h"
 
 namespace trena {
-
-// What a read of bytes that nobody wrote does.
-enum class UnwrittenPolicy : std::uint8_t {
-  kRefuse,    // unwritten-read
-  kSentinel,  // finds NaN, or 4 in integers, as in the vendor's simulator (nki.md §1.5)
-};
 
 struct ProgramOptions {
   bool values = true;  // false: time only; tensors have no bytes
@@ -131,16 +126,10 @@ class Program {
     std::vector<std::unique_ptr<Instruction>> instructions;
     std::unique_ptr<CoreState> state;
     bool left_out = false;
-    std::shared_ptr<Storage> sbuf;  // the whole array, made when the first manual tensor needs it
-    std::shared_ptr<Storage> psum;
     int blocks = 0;           // of nl.no_reorder around the next instruction
     std::uint32_t block = 0;  // number of the outermost
   };
 
-  std::shared_ptr<Storage> allocate(std::int64_t size_bytes);
-  void collect();
-  void find_aliases(const Storage& storage);
-  std::shared_ptr<Storage>& array(int core, Space space);
   void note_chosen_rows(const Instruction& instruction);
   void note(const Error& error, int core);
   void go_on_after(int core, const Instruction& instruction, const Error& error);
@@ -149,13 +138,10 @@ class Program {
   ProgramOptions options_;
   std::shared_ptr<Executor> executor_;
   std::vector<CoreRecord> cores_;
+  TensorBytes bytes_;
   std::vector<BufferPtr> buffers_;
   std::vector<DType> dtypes_;  // by buffer id, as it was made
   std::vector<Argument> arguments_;
-  std::vector<std::shared_ptr<Storage>> external_;
-  std::vector<BufferPtr> resident_;  // those whose bytes collect() may find out of reach
-  std::unordered_map<std::size_t, std::vector<std::shared_ptr<Storage>>> spare_;  // by size
-  std::int64_t bytes_since_collect_ = 0;
   std::vector<std::string> files_;
   std::unordered_map<std::string, std::uint32_t> file_index_;
   Position position_;
