@@ -95,16 +95,23 @@ nb::dict line_dict(const SourceLine& line) {
   return result;
 }
 
+// What a line spent its time on, in a list of stalls and on the critical path alike.
+template <typename Part>
+nb::dict time_of_line(const Part& part) {
+  nb::dict result;
+  result["time_ns"] = ns_from_ticks(part.time);
+  result["count"] = part.count;
+  result["row"] = part.row;
+  result["instruction"] = part.name;
+  result["at"] = line_dict(part.line);
+  return result;
+}
+
 nb::list stall_list(const std::vector<Stall>& stalls, std::size_t most) {
   nb::list result;
   for (std::size_t k = 0; k < std::min(most, stalls.size()); ++k) {
     const Stall& stall = stalls[k];
-    nb::dict entry;
-    entry["time_ns"] = ns_from_ticks(stall.time);
-    entry["count"] = stall.count;
-    entry["row"] = stall.row;
-    entry["instruction"] = stall.name;
-    entry["at"] = line_dict(stall.line);
+    nb::dict entry = time_of_line(stall);
     entry["waited_for_row"] = stall.cause_row;
     entry["waited_for"] = stall.cause_name;
     entry["waited_for_at"] = line_dict(stall.cause_line);
@@ -175,12 +182,7 @@ nb::dict bound_dict(const Bound& bound) {
 nb::list path_list(const std::vector<PathPart>& parts) {
   nb::list result;
   for (const PathPart& part : parts) {
-    nb::dict entry;
-    entry["time_ns"] = ns_from_ticks(part.time);
-    entry["count"] = part.count;
-    entry["row"] = part.row;
-    entry["instruction"] = part.name;
-    entry["at"] = line_dict(part.line);
+    nb::dict entry = time_of_line(part);
     entry["spill"] = part.spill;
     result.append(entry);
   }

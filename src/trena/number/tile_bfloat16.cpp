@@ -81,24 +81,8 @@ TRENA_BFLOAT16_DOT void row_block(const PackedProduct& product, std::size_t row)
 }  // namespace
 
 TRENA_BFLOAT16_DOT void multiply_bfloat16_dot(const PackedProduct& product) {
-  std::size_t row = 0;
-  for (; row + kRowsPerBlock <= product.rows; row += kRowsPerBlock) {
-    row_block<kRowsPerBlock>(product, row);
-  }
-  switch (product.rows - row) {
-    case 5:
-      return row_block<5>(product, row);
-    case 4:
-      return row_block<4>(product, row);
-    case 3:
-      return row_block<3>(product, row);
-    case 2:
-      return row_block<2>(product, row);
-    case 1:
-      return row_block<1>(product, row);
-    default:
-      return;
-  }
+  for_each_row_block<kRowsPerBlock>(
+      product.rows, [&](auto count, std::size_t row) { row_block<count()>(product, row); });
 }
 
 TRENA_BFLOAT16_DOT void pack_pairs_bfloat16(const std::uint16_t* even, const std::uint16_t* odd,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace trena::tile {
 
@@ -35,5 +36,17 @@ void pack_pairs_bfloat16(const std::uint16_t* even, const std::uint16_t* odd, st
                          std::uint32_t* out);
 // Of floats that bfloat16 holds exactly.
 void pack_pairs_float32(const float* even, const float* odd, std::size_t count, std::uint32_t* out);
+
+// Calls fn(count, row) for blocks of kMost rows, then for one of what is left: `count` is an
+// std::integral_constant, because a kernel keeps its block in registers.
+template <std::size_t kMost, typename Fn>
+void for_each_row_block(std::size_t rows, const Fn& fn, std::size_t row = 0) {
+  for (; row + kMost <= rows; row += kMost) {
+    fn(std::integral_constant<std::size_t, kMost>(), row);
+  }
+  if constexpr (kMost > 1) {
+    for_each_row_block<kMost - 1>(rows, fn, row);
+  }
+}
 
 }  // namespace trena::tile

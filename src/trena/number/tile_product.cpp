@@ -121,24 +121,8 @@ HWY_NOINLINE void row_block(const tile::PackedProduct& product, std::size_t row)
 }
 
 void MultiplyFloat32(const tile::PackedProduct& product) {
-  std::size_t row = 0;
-  for (; row + kRowsPerBlock <= product.rows; row += kRowsPerBlock) {
-    row_block<kRowsPerBlock>(product, row);
-  }
-  switch (product.rows - row) {
-    case 5:
-      return row_block<5>(product, row);
-    case 4:
-      return row_block<4>(product, row);
-    case 3:
-      return row_block<3>(product, row);
-    case 2:
-      return row_block<2>(product, row);
-    case 1:
-      return row_block<1>(product, row);
-    default:
-      return;
-  }
+  tile::for_each_row_block<kRowsPerBlock>(
+      product.rows, [&](auto count, std::size_t row) { row_block<count()>(product, row); });
 }
 
 #else

@@ -8,11 +8,11 @@
 namespace trena {
 namespace {
 
-constexpr std::size_t kStatistics = 6;
-constexpr std::size_t kTriple = 3;
+constexpr std::size_t kTriple = 3;  // of the even elements, then of the odd ones
 
-void require_statistics(std::string_view instruction, std::string_view role, const Tensor& tensor,
-                        bool legal, std::string limit) {
+// `legal`: the number of elements of `tensor` is.
+void require_size(std::string_view instruction, std::string_view role, const Tensor& tensor,
+                  bool legal, std::string limit) {
   if (!legal) {
     refuse("bn-stats-size",
            {.rule = "bn_stats gives triples (count, mean, variance * count) of even and "
@@ -20,6 +20,16 @@ void require_statistics(std::string_view instruction, std::string_view role, con
             .here = fmt::format("{} `{}` is {}", instruction, role, tensor.describe()),
             .limit = std::move(limit)});
   }
+}
+
+// `count` elements per partition of `dst` from a row of `data`.
+void require_statistics(const Machine& machine, std::string_view instruction, const Tensor& dst,
+                        std::size_t count, const Tensor& data) {
+  require_tile(machine, instruction, "dst", dst);
+  require_tile(machine, instruction, "data", data);
+  require_same_partitions(instruction, "dst", dst, "data", data);
+  require_size(instruction, "dst", dst, dst.free_size() == static_cast<std::int64_t>(count),
+               fmt::format("{} elements per partition", count));
 }
 
 // Every second element of a row, from `first`.
@@ -69,17 +79,12 @@ class BnStatsInstruction final : public InstructionOf<BnStats> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_statistics(name(), "dst", args_.dst,
-                       args_.dst.free_size() == static_cast<std::int64_t>(kStatistics),
-                       "6 elements per partition");
+    require_statistics(machine, name(), args_.dst, 2 * kTriple, args_.data);
     // nl.tile_size.bn_stats_fmax, as many as one PSUM bank holds (hw.md §1.4).
     const std::int64_t most =
         machine.core.psum.bank_bytes / static_cast<std::int64_t>(sizeof(float));
-    require_statistics(name(), "data", args_.data, args_.data.free_size() <= most,
-                       fmt::format("at most {} elements per partition", most));
+    require_size(name(), "data", args_.data, args_.data.free_size() <= most,
+                 fmt::format("at most {} elements per partition", most));
   }
 
   void access(AccessList& list) const override {
@@ -114,14 +119,10 @@ class BnAggregateInstruction final : public InstructionOf<BnAggregate> {
 
   void check(const Machine& machine) const override {
     engine(machine);
-    require_tile(machine, name(), "dst", args_.dst);
-    require_tile(machine, name(), "data", args_.data);
-    require_same_partitions(name(), "dst", args_.dst, "data", args_.data);
-    require_statistics(name(), "dst", args_.dst, args_.dst.free_size() == 2,
-                       "2 elements per partition");
-    require_statistics(name(), "data", args_.data,
-                       args_.data.free_size() % static_cast<std::int64_t>(kTriple) == 0,
-                       "a multiple of 3 elements per partition");
+    require_statistics(machine, name(), args_.dst, 2, args_.data);
+    require_size(name(), "data", args_.data,
+                 args_.data.free_size() % static_cast<std::int64_t>(kTriple) == 0,
+                 "a multiple of 3 elements per partition");
   }
 
   void access(AccessList& list) const override {

@@ -40,6 +40,13 @@ void require_float32_lane(const Machine& machine, std::string_view instruction,
   require_lane_operand(instruction, role, operand, data, true);
 }
 
+// Bits as they are, to a tile or from it.
+Cost bits_cost(const Machine& machine, EngineKind engine, const Tensor& tile) {
+  const StreamLaw& law =
+      engine == EngineKind::kGpsimd ? machine.core.gpsimd.random : machine.core.vector.random;
+  return stream_cost(machine, engine, law, tile.free_size(), {&tile});
+}
+
 class RngInstruction final : public InstructionOf<Rng> {
  public:
   using InstructionOf::InstructionOf;
@@ -81,10 +88,7 @@ class RngInstruction final : public InstructionOf<Rng> {
   }
 
   Cost cost(const Machine& machine) const override {
-    const EngineKind engine = this->engine(machine);
-    const StreamLaw& law =
-        engine == EngineKind::kGpsimd ? machine.core.gpsimd.random : machine.core.vector.random;
-    return stream_cost(machine, engine, law, args_.dst.free_size(), {&args_.dst});
+    return bits_cost(machine, engine(machine), args_.dst);
   }
 };
 
@@ -268,10 +272,7 @@ class RandState : public Instruction {
   }
 
   Cost cost(const Machine& machine) const override {
-    const EngineKind engine = this->engine(machine);
-    const StreamLaw& law =
-        engine == EngineKind::kGpsimd ? machine.core.gpsimd.random : machine.core.vector.random;
-    return stream_cost(machine, engine, law, state_.free_size(), {&state_});
+    return bits_cost(machine, engine(machine), state_);
   }
 
  protected:

@@ -39,7 +39,13 @@ void require_eight(const Machine& machine, std::string_view instruction, std::st
   }
 }
 
-// The `order`-th search for a value starts behind the position where an equal one was found before.
+void require_eight_indices(const Machine& machine, std::string_view instruction,
+                           std::string_view role, const Tensor& tensor, const Tensor& data) {
+  require_eight(machine, instruction, role, tensor, data);
+  require_dtype(instruction, role, tensor, {DType::kUint16, DType::kUint32});
+}
+
+// A search for a value starts behind the position where an equal one was found before.
 std::uint32_t find_next(const float* row, std::size_t count, const float* values,
                         const std::uint32_t* found, std::size_t which, int direction) {
   std::size_t from = 0;
@@ -121,8 +127,7 @@ class NcFindIndex8Instruction final : public InstructionOf<NcFindIndex8> {
     engine(machine);
     require_searchable(machine, name(), "data", args_.data);
     require_eight(machine, name(), "vals", args_.values, args_.data);
-    require_eight(machine, name(), "dst", args_.dst, args_.data);
-    require_dtype(name(), "dst", args_.dst, {DType::kUint16, DType::kUint32});
+    require_eight_indices(machine, name(), "dst", args_.dst, args_.data);
   }
 
   void access(AccessList& list) const override {
@@ -172,8 +177,7 @@ class NcMatchReplace8Instruction final : public InstructionOf<NcMatchReplace8> {
     require_same_elements(name(), "dst", args_.dst, "data", args_.data);
     require_eight(machine, name(), "vals", args_.values, args_.data);
     if (args_.dst_index) {
-      require_eight(machine, name(), "dst_idx", *args_.dst_index, args_.data);
-      require_dtype(name(), "dst_idx", *args_.dst_index, {DType::kUint16, DType::kUint32});
+      require_eight_indices(machine, name(), "dst_idx", *args_.dst_index, args_.data);
     }
   }
 
