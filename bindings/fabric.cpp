@@ -37,7 +37,7 @@ void bind_fabric(nb::module_& module) {
       .def(
           "__init__",
           [](Network* self, const Machine& machine, const std::string& directory,
-             std::optional<std::string> server, int ranks_per_chip) {
+             const std::optional<std::string>& server, int ranks_per_chip) {
             const Server found = server_for(machine, server, directory);
             new (self) Network(machine, found, load_fabric(find_fabric(found.fabric, directory)),
                                ranks_per_chip);

@@ -50,7 +50,7 @@ Tensor make_tensor(Program& program, int core, std::string_view space, const DTy
 
 // The caller's bytes, kept alive by the tensor. A read-only array must be copied by the caller
 // first.
-Tensor make_external(Program& program, nb::object array, const DTypeObject& dtype,
+Tensor make_external(Program& program, const nb::object& array, const DTypeObject& dtype,
                      const std::vector<std::int64_t>& shape, std::string_view label,
                      std::string_view role) {
   auto view = std::make_shared<Py_buffer>();
