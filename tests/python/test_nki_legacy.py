@@ -507,3 +507,108 @@ def test_two_loop_reductions_of_one_loop():
 
     x = np.round(8 * normal(4, 64, 16))
     np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), [x.sum(axis=0), 2 * x.sum(axis=0)])
+
+
+# ---- Rows that a masked load leaves out --------------------------------------------------------------
+
+
+def ragged(compute):
+    """Only loads and stores have masks, as in AWS's tutorials; of three tiles the second is cut, the third empty."""
+
+    @nki.jit
+    def kernel(x):
+        rows, columns = x.shape
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        i_p, i_f = nl.arange(128)[:, None], nl.arange(columns)[None, :]
+        for tile in nl.affine_range(3):
+            inside = tile * 128 + i_p < rows
+            data = nl.load(x[tile * 128 + i_p, i_f], mask=inside)
+            nl.store(out[tile * 128 + i_p, i_f], compute(data), mask=inside)
+        return out
+
+    return kernel
+
+
+def own_buffer(data):
+    copied = nl.ndarray((128, 32), dtype=np.float32)
+    copied[...] = data
+    copied[...] = nl.multiply(copied, 2.0)
+    return nl.add(copied, data)
+
+
+@pytest.mark.parametrize("compute, expected, tolerance", [
+    (lambda t: nl.add(nl.multiply(t, t), 1.0), lambda x: x * x + 1, 0),
+    (lambda t: nl.subtract(t, nl.max(t, axis=1)), lambda x: x - x.max(axis=1, keepdims=True), 0),
+    (lambda t: nl.divide(t, nl.sum(nl.abs(t), axis=[1])), lambda x: x / np.abs(x).sum(axis=1, keepdims=True), 1e-5),
+    (lambda t: nl.multiply(t, nl.rsqrt(nl.mean(nl.square(t), axis=1))),
+     lambda x: x / np.sqrt((x * x).mean(axis=1, keepdims=True)), 1e-4),
+    (lambda t: nisa.activation(nl.square, t, bias=nl.min(t, axis=1), scale=2.0),
+     lambda x: (2 * x + x.min(axis=1, keepdims=True)) ** 2, 1e-5),
+    (lambda t: nl.copy(nl.softmax(t, axis=1)),
+     lambda x: np.exp(x) / np.exp(x).sum(axis=1, keepdims=True), 1e-4),
+    (own_buffer, lambda x: 3 * x, 1e-6),
+    (lambda t: nisa.tensor_scalar(nl.broadcast_to(nisa.max8(src=t)[:, 0:1], shape=(128, 32)), nl.add, 1.0),
+     lambda x: np.broadcast_to(x.max(axis=1, keepdims=True) + 1, x.shape), 0),
+])
+def test_what_a_mask_left_out_stays_out(compute, expected, tolerance):
+    x = normal(200, 32)
+    np.testing.assert_allclose(nki.simulate_kernel(ragged(compute), x), expected(x), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("compute", [
+    lambda t: nl.copy(nl.transpose(t[:, 0:32])),  # rows become columns
+    lambda t: nisa.tensor_partition_reduce(nl.add, t),  # rows mix
+])
+def test_what_a_mask_left_out_is_missed_where_rows_mix(compute):
+    @nki.jit
+    def kernel(x):
+        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
+        value = compute(data)
+        out = nl.ndarray(value.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value)
+        return out
+
+    with pytest.raises(errors.UnwrittenRead):
+        nki.simulate_kernel(kernel, normal(128, 32))
+
+
+def test_what_a_mask_left_out_does_not_mix():
+    """A sum that starts whole is garbage in the rows that a masked summand leaves out."""
+
+    @nki.jit
+    def kernel(x):
+        total = nl.zeros((128, 32), dtype=x.dtype, buffer=nl.sbuf)
+        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
+        total += data
+        return total
+
+    with pytest.raises(errors.UnwrittenRead):
+        nki.simulate_kernel(kernel, normal(128, 32))
+
+
+def test_what_a_mask_left_out_is_missed_in_the_output():
+    @nki.jit
+    def kernel(x):
+        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(data, 2.0))
+        return out
+
+    with pytest.raises(errors.UnwrittenRead):
+        nki.simulate_kernel(kernel, normal(128, 32))
+
+
+def test_a_result_keeps_its_values_when_its_place_changes():
+    """`tile[...] = value` writes value straight into tile; value is not tile."""
+
+    @nki.jit
+    def kernel(x):
+        value = nl.multiply(nl.load(x), 2.0)
+        tile = nl.ndarray(x.shape, dtype=x.dtype)
+        tile[...] = value
+        tile += 1.0
+        tile[...] = nl.multiply(tile, 10.0)
+        return nl.add(value, tile)
+
+    x = np.round(8 * normal(64, 16))
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), 2 * x + 10 * (2 * x + 1))

@@ -6,7 +6,7 @@ from trena import dtypes
 from trena.errors import UsageError
 from trena.nki import isa as _isa
 from trena.nki.language import operators as _operators
-from trena.nki_legacy.tile import MatmulTile, PendingTile, Tile, limits_of, new_tensor
+from trena.nki_legacy.tile import MatmulTile, PendingTile, Tile, limits_for, limits_of, new_tensor, rows_of
 
 TABLE = _operators.TABLE
 FLOAT32 = dtypes.ALL["float32"]
@@ -34,9 +34,9 @@ def operand(value, limits=None):
     """A number as it is; a tile as a tensor, its rows cut as the result's."""
     if not isinstance(value, Tile):
         return None if value is None else float(value) if isinstance(value, bool) else value
-    if limits is not None:
+    if limits:
         limits = [limits[0]] + [(0, size) for size in value.shape[1:]]
-    return value.resolve(limits)
+    return value.resolve(limits or None)
 
 
 def column(value, limits=None):
@@ -65,9 +65,8 @@ def result(shape, dtype, mask, emit, spaces=("sbuf", "psum")):
     return PendingTile(shape, dtype, lambda dst: emit(dst, limits), spaces, limits)
 
 
-def streaming(instruction, data, dtype, mask, **arguments):
-    """dst = instruction(data=…): result in the shape of `data`."""
-    limits = limits_of(mask, data.shape)
+def streaming(instruction, data, dtype, limits, **arguments):
+    """dst = instruction(data=…): result in the shape of `data`, of which `limits` (from limits_for) are computed."""
     if limits == []:
         return PendingTile(data.shape, dtype or data.nki_dtype, lambda dst: None, limits=[])
     source = data.resolve(limits)
@@ -78,9 +77,9 @@ def streaming(instruction, data, dtype, mask, **arguments):
 def reduction(op, data, axis, dtype, mask, negate=False, keepdims=False):
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     axes = tuple(sorted(a % data.ndim for a in axes))
-    limits = limits_of(mask, data.shape)
+    limits = limits_for(mask, data)
     shape = _operators.reduced_shape(data, axes, keepdims)
-    kept = None if limits in (None, []) else [limits[0]] + [(0, n) for n in shape[1:]]
+    kept = rows_of(limits, shape)
     if limits == []:
         return PendingTile(shape, dtype or data.nki_dtype, lambda dst: None, limits=[])
     source = data.resolve(limits)

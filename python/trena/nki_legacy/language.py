@@ -24,10 +24,12 @@ from trena.nki_legacy.tile import BlockTile as _BlockTile
 from trena.nki_legacy.tile import ParDim as _ParDim
 from trena.nki_legacy.tile import PendingTile as _PendingTile
 from trena.nki_legacy.tile import Tile as _Tile
+from trena.nki_legacy.tile import limits_for as _limits_for
 from trena.nki_legacy.tile import limits_of as _limits_of
 from trena.nki_legacy.tile import move as _move
 from trena.nki_legacy.tile import new_tensor as _new_tensor
 from trena.nki_legacy.tile import restrict as _restrict
+from trena.nki_legacy.tile import rows_of as _rows_of
 
 _max, _min, _range = max, min, range  # nl.max and nl.min hide the built-ins below
 
@@ -70,7 +72,9 @@ def ndarray(shape, dtype, *, buffer=None, name="", **ignored):
     def make(block):
         address = allocator.address(block, sizes[blocks:], dtype.itemsize) if allocator else None
         label = name + "".join(f"_{k}" for k in block) if name else ""
-        return _Tile(_new_tensor(sizes[blocks:], dtype, space, address, label))
+        tile = _Tile(_new_tensor(sizes[blocks:], dtype, space, address, label))
+        tile._fresh = True
+        return tile
 
     return _BlockTile(sizes[:blocks], sizes[blocks:], make, dtype, space) if blocks else make(())
 
@@ -256,14 +260,14 @@ def elementwise(op, x, y, dtype=None, mask=None, engine=_isa.unknown_engine):
         return _with_number(op, x, y, dtype, mask)
     shape = _common_shape(x.shape, y.shape)
     dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
-    limits = _limits_of(mask, shape)
+    limits = _limits_for(mask, x, y, shape=shape)
     if limits == []:
         return _PendingTile(shape, dtype, lambda dst: None, limits=[])
     if not _dtypes.as_dtype(dtype).is_integer and engine == _isa.unknown_engine:
         if _is_column(y.shape, x.shape):
-            return _streaming(_isa.tensor_scalar, x, dtype, mask, op0=op, operand0=_column(y, limits))
+            return _streaming(_isa.tensor_scalar, x, dtype, limits, op0=op, operand0=_column(y, limits))
         if _is_column(x.shape, y.shape):
-            return _streaming(_isa.tensor_scalar, y, dtype, mask, op0=op, operand0=_column(x, limits), reverse0=True)
+            return _streaming(_isa.tensor_scalar, y, dtype, limits, op0=op, operand0=_column(x, limits), reverse0=True)
     left, right = _spread(x, shape, limits), _spread(y, shape, limits)
     if x.space == y.space == "psum":  # the two inputs may not both be there (nki.md §5.3-18)
         staged = _new_tensor(right.shape, right.dtype)
@@ -282,8 +286,8 @@ def _common_shape(*shapes):
 
 def _with_number(op, x, y, dtype, mask):
     if isinstance(x, _Tile):
-        return _streaming(_isa.tensor_scalar, x, dtype, mask, op0=op, operand0=y)
-    return _streaming(_isa.tensor_scalar, y, dtype, mask, op0=op, operand0=x, reverse0=True)
+        return _streaming(_isa.tensor_scalar, x, dtype, _limits_for(mask, x), op0=op, operand0=y)
+    return _streaming(_isa.tensor_scalar, y, dtype, _limits_for(mask, y), op0=op, operand0=x, reverse0=True)
 
 
 def _spread(tile, shape, limits):
@@ -298,9 +302,7 @@ def _spread(tile, shape, limits):
     for axis, size in enumerate(shape):
         if axis > 0 and view.shape[axis] != size:
             view = view.broadcast(axis, size)
-    from trena.nki_legacy.tile import restrict
-
-    return restrict(view, limits)
+    return _restrict(view, limits)
 
 
 def combine_into(target, name, x, y):
@@ -322,37 +324,37 @@ def _comparison(name):
 
 
 def _unary(name):
-    return lambda x, *, dtype=None, mask=None, **ignored: _streaming(_isa.activation, x, dtype, mask, op=_TABLE[name])
+    return lambda x, *, dtype=None, mask=None, **ignored: _streaming(_isa.activation, x, dtype, _limits_for(mask, x),
+                                                                     op=_TABLE[name])
 
 
 def _on_part(function, operands, dtype, mask):
     """function(*operands) of what a mask leaves, in a tile of the full shape."""
     tiles = [t for t in operands if isinstance(t, _Tile)]
-    shape = tuple(_np.broadcast_shapes(*(t.shape for t in tiles)))
-    limits = _limits_of(mask, shape)
+    shape = _common_shape(*(t.shape for t in tiles))
+    limits = _limits_for(mask, *tiles, shape=shape)
     if limits == []:
-        return _PendingTile(shape, dtype or tiles[0].nki_dtype, lambda dst: None, limits=[])
+        return _PendingTile(shape, dtype or tiles[0].nki_dtype, lambda dst: None, limits=limits)
     tensors = [_spread(t, shape, limits) if isinstance(t, _Tile) else t for t in operands]
     return _in_full(function(*tensors, dtype=dtype), shape, limits)
 
 
 def _in_full(part, shape, limits):
+    """A tile of the full shape of which `part` is what `limits` leave."""
     if limits is None or tuple(part.shape) == tuple(shape):
         return _Tile(part)
-    whole = _new_tensor(shape, part.dtype)
-    _isa.tensor_copy(dst=_restrict(whole, limits), src=part)
-    return _Tile(whole)
+    return _PendingTile(shape, part.dtype, lambda dst: _isa.tensor_copy(dst=dst, src=part), limits=limits)
 
 
 def _over_free_axes(function, x, axis, dtype, mask, **keywords):
     """function(x, axis) of the rows that a mask leaves: the result has all rows."""
-    limits = _limits_of(mask, x.shape)
+    limits = _limits_for(mask, x)
     if limits == []:
         shape = _operators.reduced_shape(x, axis, keywords.get("keepdims", False))
-        return _PendingTile(shape, dtype or x.nki_dtype, lambda dst: None, limits=[])
+        return _PendingTile(shape, dtype or x.nki_dtype, lambda dst: None, limits=limits)
     part = function(x.resolve(limits), axis, dtype, **keywords)
-    kept = limits and [limits[0]] + [(0, size) for size in part.shape[1:]]
-    return _in_full(part, (x.shape[0], *part.shape[1:]), kept)
+    shape = (x.shape[0], *part.shape[1:])
+    return _in_full(part, shape, _rows_of(limits, shape))
 
 
 def _composed(name):
@@ -384,14 +386,14 @@ def _divide(x, y, *, dtype=None, mask=None, **ignored):
         return multiply(x, 1.0 / y, dtype=dtype, mask=mask)
     if not (isinstance(x, _Tile) and _is_column(y.shape, x.shape)):
         return _composed("divide")(x, y, dtype=dtype, mask=mask)
-    limits = _limits_of(mask, x.shape)
+    limits = _limits_for(mask, x, y)
     dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
     if limits == []:
         return _PendingTile(x.shape, dtype, lambda dst: None, limits=[])
     divisor = _operand(y, limits)
     inverse = _new_tensor(divisor.shape, _FLOAT32)
     _isa.reciprocal(dst=inverse, data=divisor)
-    return _streaming(_isa.tensor_scalar, x, dtype, mask, op0=_TABLE["multiply"], operand0=inverse)
+    return _streaming(_isa.tensor_scalar, x, dtype, limits, op0=_TABLE["multiply"], operand0=inverse)
 
 
 divide = _Function("divide", _divide, _TABLE["divide"].__doc__)
@@ -480,7 +482,13 @@ def expand_dims(data, axis):
 
 def broadcast_to(src, *, shape, **ignored):
     """A tile of that shape with axes of size 1 repeated."""
-    return _Tile(_current.broadcast_to(src.resolve(), tuple(int(n) for n in shape)))
+    shape = tuple(int(n) for n in shape)
+    limits = _limits_for(None, src) if src.shape[0] == shape[0] else None
+    if limits == []:
+        return _PendingTile(shape, src.nki_dtype, lambda dst: None, limits=limits)
+    part = src.resolve(limits)
+    return _in_full(_current.broadcast_to(part, (part.shape[0] if limits else shape[0], *shape[1:])), shape,
+                    _rows_of(limits, shape))
 
 
 def transpose(x, *, dtype=None, mask=None, **ignored):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
+import weakref
 
 import numpy as np
 
@@ -46,9 +47,17 @@ class Tile:
 
     def __init__(self, tensor=None, *, root=None):
         self._tensor = tensor
-        self._root = self if root is None else root
+        self._owner = root  # not itself: a cycle would outlive the kernel's last reference
         self._zero = False  # zeros in PSUM that no instruction has written yet
         self._updated = False  # `x[i] += y` has already written x[i]
+        # Of a root: the partitions that masked instructions wrote, None when no mask cut them; and whether nothing
+        # has touched it yet.
+        self._rows, self._fresh = None, False
+        self._lodgers = []  # of a root: weak references to results that were written straight into it
+
+    @property
+    def _root(self):
+        return self if self._owner is None else self._owner
 
     # What kernels ask.
     @property
@@ -77,6 +86,24 @@ class Tile:
         return self.resolve().buffer
 
     # What instructions ask.
+    @property
+    def rows(self):
+        """(start, stop) of the partitions that masks left, None for all."""
+        rows = self._root._rows
+        return rows if rows is not None and self.shape[0] == self._root.shape[0] else None
+
+    def note_written(self, limits, fresh):
+        """An instruction has written `limits` of this tile, into which nobody had written before if it was `fresh`."""
+        root = self._root
+        if self.shape[0] != root.shape[0] or limits is None:
+            root._rows = None
+        elif fresh:
+            root._rows = limits[0] if limits else (0, 0)
+
+    def _would_mix(self, limits):
+        """Would what stands here mix with rows that a mask left out? Then all is written, and reading them an error."""
+        return isinstance(limits, Inherited) and not self._root._fresh and (not limits or self.rows != limits[0])
+
     def axes(self):
         """Axes of the index this view was made with; None: made without."""
         return None
@@ -85,6 +112,7 @@ class Tile:
         """The tensor, shrunk to `limits` (from Mask.limits). Emits what is pending."""
         flush()
         self._root._write_zeros()
+        self._root._fresh = False
         return restrict(self._tensor, limits)
 
     def target(self, limits=None):
@@ -138,21 +166,43 @@ class Tile:
 
     def assign(self, value):
         """self = value, element by element."""
+        if isinstance(value, Tile) and value._updated:
+            value._updated = False
+            return
+        self._move_lodgers_out()
         if isinstance(value, Tile):
-            if value._updated:
-                value._updated = False
-                return
             if value is getattr(_state, "pending", None) and value.fits(self):
                 _state.pending = None
                 value.emit_into(self)
                 return
-            move(self.resolve(), value.resolve())
+            value.resolve()
+            fresh, limits = self._root._fresh, limits_for(None, value)
+            if self._would_mix(limits):
+                limits = None
+            if limits != []:
+                move(self.resolve(limits), value.resolve(limits))
+            self.note_written(limits, fresh)
         else:
             _isa.memset(dst=self.resolve(), value=value)
+            self.note_written(None, False)
+
+    def _move_lodgers_out(self):
+        """A result written straight here keeps its values while the kernel holds it, whatever is written next."""
+        root, lodgers = self._root, self._root._lodgers
+        root._lodgers = []
+        for reference in lodgers:
+            lodger = reference()
+            if lodger is None or lodger is self:
+                continue
+            if {self.shape, lodger.shape} & {root.shape} or _same_place(lodger._tensor, self.settled()):
+                lodger.move_out()
+            else:
+                root._lodgers.append(reference)
 
     def _update(self, other, name):
         from trena.nki_legacy import language
 
+        self._move_lodgers_out()
         if name == "add" and isinstance(other, MatmulTile) and other is getattr(_state, "pending", None) \
                 and self.space == "psum":
             _state.pending = None
@@ -249,6 +299,10 @@ class IndexedTile(Tile):
 
     def settled(self):
         return self._resolve(self._base.settled(), None)
+
+
+def _same_place(a, b):
+    return (a.offset, tuple(a.shape), tuple(a.strides)) == (b.offset, tuple(b.shape), tuple(b.strides))
 
 
 def _expand_ellipsis(key, ndim):
@@ -392,6 +446,35 @@ def limits_of(mask, shape):
     return [] if limits is None else limits
 
 
+class Inherited(list):
+    """Limits that no mask of the instruction says: its operands have no more."""
+
+
+def rows_of(limits, shape):
+    """The same rows of another shape."""
+    return limits and type(limits)([limits[0], *((0, size) for size in shape[1:])])
+
+
+def limits_for(mask, *tiles, shape=None):
+    """What an instruction on these tiles computes: what its mask leaves of the rows that all of them have.
+
+    A masked load leaves rows of its tile unwritten. Instructions that read it without a mask leave them too, as the
+    vendor's compiler does (its log names a pass MaskPropagation: aws-neuron-sdk issue 754); what mixes rows does not.
+    """
+    shape = shape or tiles[0].shape
+    limits = limits_of(mask, shape)
+    known = [tile.rows for tile in tiles if isinstance(tile, Tile) and tile.rows and tile.shape[0] == shape[0]]
+    if limits == [] or not known:
+        return limits
+    start, stop = limits[0] if limits else (0, shape[0])
+    kept = max(start, *(rows[0] for rows in known)), min(stop, *(rows[1] for rows in known))
+    if kept == (start, stop):
+        return limits
+    if kept[0] >= kept[1]:
+        return Inherited()
+    return Inherited([kept, *(limits[1:] if limits else ((0, size) for size in shape[1:]))])
+
+
 def move(dst, src):
     """dst = src by the engine that reaches both."""
     if PLACES[dst.buffer][0] == "hbm" or PLACES[src.buffer][0] == "hbm":
@@ -425,6 +508,7 @@ class PendingTile(Tile):
         self._spaces = spaces
         self._limits = limits
         self._line = users_line()
+        self.note_written(limits, fresh=True)
         _state.pending = self
 
     shape = property(lambda self: self._shape if self._tensor is None else tuple(self._tensor.shape))
@@ -444,9 +528,22 @@ class PendingTile(Tile):
         self._write(self._tensor)
 
     def emit_into(self, target: Tile):
+        fresh = target._root._fresh
+        if target._would_mix(self._limits):
+            self.materialise()
+            move(target.resolve(), self._tensor)
+            return
         tensor = target.resolve()
         self._tensor = tensor
         self._write(tensor)
+        target.note_written(self._limits, fresh)
+        target._root._lodgers.append(weakref.ref(self))
+
+    def move_out(self):
+        """Into a tile of its own."""
+        place, self._tensor = self._tensor, new_tensor(self._shape, self._nki_dtype)
+        if self._limits != []:
+            move(restrict(self._tensor, self._limits), restrict(place, self._limits))
 
     def _write(self, tensor):
         if self._limits == []:

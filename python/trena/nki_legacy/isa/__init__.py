@@ -14,7 +14,7 @@ from trena.nki_legacy.index import Affine, Mask
 from trena.nki_legacy.instructions import (
     FLOAT32, column, on_sbuf, op_of, operand, product, reduction, result, streaming,
 )
-from trena.nki_legacy.tile import PendingTile, limits_of
+from trena.nki_legacy.tile import PendingTile, limits_for, limits_of, rows_of
 
 FLOAT32_MIN = -3.4028234663852886e38
 
@@ -62,7 +62,7 @@ def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=Non
                mask=None,
                dtype=None, **ignored):
     """op(scale * data + bias) on the scalar engine."""
-    limits = limits_of(mask, data.shape)
+    limits = limits_for(mask, data, bias)
     extra = {}
     if bias is not None:
         extra["bias"] = operand(bias, limits)
@@ -70,14 +70,14 @@ def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=Non
         extra.update(reduce_op=op_of(reduce_op), reduce_cmd=reduce_cmd)
         if reduce_res is not None:
             extra["reduce_res"] = operand(reduce_res, limits)
-    return streaming(_isa.activation, data, dtype, mask, op=op_of(op), scale=column(scale, limits), **extra)
+    return streaming(_isa.activation, data, dtype, limits, op=op_of(op), scale=column(scale, limits), **extra)
 
 
 def activation_reduce(op, data, *, reduce_op, reduce_res, bias=None, scale=1.0, mask=None, dtype=None, **ignored):
     """activation, and its sum along the free axis into reduce_res."""
-    limits = limits_of(mask, data.shape)
+    limits = limits_for(mask, data, bias)
     extra = {} if bias is None else {"bias": operand(bias, limits)}
-    tile = streaming(_isa.activation_reduce, data, dtype, mask, op=op_of(op), reduce_op=op_of(reduce_op),
+    tile = streaming(_isa.activation_reduce, data, dtype, limits, op=op_of(op), reduce_op=op_of(reduce_op),
                      reduce_res=operand(reduce_res, limits), scale=column(scale, limits), **extra)
     return _now(tile)
 
@@ -110,7 +110,7 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=unknown_eng
 def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1=False, *, dtype=None, mask=None,
                        **ignored):
     """Running state along the free axis: s = (data0 op0 s) op1 data1."""
-    limits = limits_of(mask, data0.shape)
+    limits = limits_for(mask, data0, data1)
     first, second, start = data0.resolve(limits), data1.resolve(limits), operand(initial, limits)
     return PendingTile(data0.shape, dtype or data0.nki_dtype, lambda dst: _isa.tensor_tensor_scan(
         dst=dst, data0=first, data1=second, initial=start, op0=op_of(op0), op1=op_of(op1), reverse0=reverse0,
@@ -120,8 +120,8 @@ def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1
 def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None,
                          **ignored):
     """(data op0 operand0) op1 operand1, operand1 a tile."""
-    limits = limits_of(mask, data.shape)
-    return streaming(_isa.scalar_tensor_tensor, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
+    limits = limits_for(mask, data, operand0, operand1)
+    return streaming(_isa.scalar_tensor_tensor, data, dtype, limits, op0=op_of(op0), operand0=column(operand0, limits),
                      op1=op_of(op1), operand1=operand1.resolve(limits), reverse0=reverse0, reverse1=reverse1)
 
 
@@ -129,8 +129,8 @@ def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, 
                   mask=None,
                   engine=unknown_engine, **ignored):
     """(data op0 operand0) op1 operand1, operands numbers or [P, 1]."""
-    limits = limits_of(mask, data.shape)
-    return streaming(_isa.tensor_scalar, data, dtype, mask, op0=op_of(op0), operand0=column(operand0, limits),
+    limits = limits_for(mask, data, operand0, operand1)
+    return streaming(_isa.tensor_scalar, data, dtype, limits, op0=op_of(op0), operand0=column(operand0, limits),
                      reverse0=reverse0, op1=op_of(op1), operand1=column(operand1, limits), reverse1=reverse1,
                      engine=engine)
 
@@ -138,8 +138,8 @@ def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, 
 def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None,
                          **ignored):
     """tensor_scalar with one operator, and its reduction along the free axis into reduce_res."""
-    limits = limits_of(mask, data.shape)
-    return _now(streaming(_isa.tensor_scalar_reduce, data, dtype, mask, op0=op_of(op0),
+    limits = limits_for(mask, data, operand0)
+    return _now(streaming(_isa.tensor_scalar_reduce, data, dtype, limits, op0=op_of(op0),
                           operand0=column(operand0, limits),
                           reduce_op=op_of(reduce_op), reduce_res=operand(reduce_res, limits), reverse0=reverse0))
 
@@ -159,7 +159,7 @@ def tensor_scalar_cumulative(*, src, dst=None, op0, op1, imm0, imm1=None, reduce
 
 def tensor_copy(src, *, mask=None, dtype=None, engine=unknown_engine, **ignored):
     """A copy on the chip."""
-    limits = limits_of(mask, src.shape)
+    limits = limits_for(mask, src)
     if limits == []:
         return PendingTile(src.shape, dtype or src.nki_dtype, lambda dst: None, limits=[])
     source = src.resolve(limits)
@@ -182,7 +182,7 @@ def _truth(predicate):
 
 def reciprocal(data, *, dtype=None, mask=None, **ignored):
     """1 / data."""
-    return streaming(_isa.reciprocal, data, dtype, mask)
+    return streaming(_isa.reciprocal, data, dtype, limits_for(mask, data))
 
 
 def memset(shape, value, dtype, *, mask=None, engine=unknown_engine, **ignored):
@@ -243,39 +243,46 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None, 
         cmp_op=TABLE["greater_equal"], offset=offset))
 
 
+def _per_row(data, width, dtype, mask, emit):
+    """A result of `width` elements per partition; emit(dst, source) gets the rows to compute."""
+    limits = limits_for(mask, data)
+    if limits == []:
+        return PendingTile((data.shape[0], width), dtype, lambda dst: None, limits=[])
+    source = data.resolve(limits)
+    return PendingTile((data.shape[0], width), dtype, lambda dst: emit(dst, source),
+                       limits=rows_of(limits, (data.shape[0], width)))
+
+
 def bn_stats(data, *, mask=None, dtype=None, **ignored):
     """Statistics of even and odd elements: [P, 6]."""
-    source = data.resolve(limits_of(mask, data.shape))
-    return PendingTile((data.shape[0], 6), dtype or FLOAT32, lambda dst: _isa.bn_stats(dst=dst, data=source))
+    return _per_row(data, 6, dtype or FLOAT32, mask, lambda dst, source: _isa.bn_stats(dst=dst, data=source))
 
 
 def bn_aggr(data, *, mask=None, dtype=None, **ignored):
     """Mean and variance of bn_stats results: [P, 2]."""
-    source = data.resolve(limits_of(mask, data.shape))
-    return PendingTile((data.shape[0], 2), dtype or FLOAT32, lambda dst: _isa.bn_aggr(dst=dst, data=source))
+    return _per_row(data, 2, dtype or FLOAT32, mask, lambda dst, source: _isa.bn_aggr(dst=dst, data=source))
 
 
 def dropout(data, prob, *, mask=None, dtype=None, **ignored):
     """data with elements zeroed with probability prob."""
-    return streaming(_isa.dropout, data, dtype, mask, prob=operand(prob))
+    return streaming(_isa.dropout, data, dtype, limits_for(mask, data), prob=operand(prob))
 
 
 def max8(*, src, mask=None, dtype=None, **ignored):
     """The eight largest values per partition."""
-    source = src.resolve(limits_of(mask, src.shape))
-    return PendingTile((src.shape[0], 8), dtype or src.nki_dtype, lambda dst: _isa.max8(dst=dst, src=source))
+    return _per_row(src, 8, dtype or src.nki_dtype, mask, lambda dst, source: _isa.max8(dst=dst, src=source))
 
 
 def nc_find_index8(*, data, vals, mask=None, dtype=None, **ignored):
     """Where each of eight values first occurs."""
-    source, wanted = data.resolve(limits_of(mask, data.shape)), vals.resolve()
-    return PendingTile(vals.shape, dtype or dtypes.ALL["uint32"],
-                       lambda dst: _isa.nc_find_index8(dst=dst, data=source, vals=wanted))
+    wanted = operand(vals, limits_for(mask, data, vals))
+    return _per_row(data, vals.shape[1], dtype or dtypes.ALL["uint32"], mask,
+                    lambda dst, source: _isa.nc_find_index8(dst=dst, data=source, vals=wanted))
 
 
 def nc_match_replace8(*, data, vals, imm, dst_idx=None, mask=None, dtype=None, **ignored):
     """data with the first occurrence of each of eight values replaced."""
-    return _now(streaming(_isa.nc_match_replace8, data, dtype, mask, vals=vals.resolve(), imm=imm,
+    return _now(streaming(_isa.nc_match_replace8, data, dtype, limits_for(mask, data), vals=vals.resolve(), imm=imm,
                           dst_idx=None if dst_idx is None else dst_idx.resolve()))
 
 
