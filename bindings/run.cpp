@@ -8,7 +8,7 @@
 
 #include "bindings.h"
 #include "trena/core/placement/placement.h"
-#include "trena/core/timeline.h"
+#include "trena/core/timeline/timeline.h"
 #include "trena/report/critical_path.h"
 #include "trena/report/perfetto.h"
 #include "trena/report/summary.h"

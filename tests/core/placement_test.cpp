@@ -6,7 +6,7 @@
 #include <set>
 
 #include "random_kernel.h"
-#include "trena/core/timeline.h"
+#include "trena/core/timeline/timeline.h"
 #include "trena/isa/dma/dma_copy.h"
 #include "trena/number/threads.h"
 

@@ -1,6 +1,6 @@
 // What every timed stream must satisfy, whatever the program: order, exclusive engines, and no time
 // lost between an instruction's being ready, its engine's being free, and its start.
-#include "trena/core/timeline.h"
+#include "trena/core/timeline/timeline.h"
 
 #include "random_kernel.h"
 

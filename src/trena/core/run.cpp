@@ -2,7 +2,7 @@
 
 #include "trena/core/operands.h"
 #include "trena/core/placement/placement.h"
-#include "trena/core/timeline.h"
+#include "trena/core/timeline/timeline.h"
 
 namespace trena {
 

@@ -1,4 +1,4 @@
-#include "trena/core/timeline.h"
+#include "trena/core/timeline/timeline.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <queue>
 #include <unordered_map>
 
-#include "trena/core/activity.h"
-#include "trena/core/agenda.h"
-#include "trena/core/dma_rings.h"
-#include "trena/core/engines.h"
+#include "trena/core/timeline/activity.h"
+#include "trena/core/timeline/agenda.h"
+#include "trena/core/timeline/dma_rings.h"
+#include "trena/core/timeline/engines.h"
 
 namespace trena {
 namespace {

@@ -1,4 +1,4 @@
-#include "trena/core/engines.h"
+#include "trena/core/timeline/engines.h"
 
 #include <algorithm>
 

@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "trena/core/engine_ports.h"
 #include "trena/core/run.h"
 #include "trena/core/stream.h"
+#include "trena/core/timeline/engine_ports.h"
 
 namespace trena {
 

@@ -1,7 +1,7 @@
-#include "trena/core/agenda.h"
+#include "trena/core/timeline/agenda.h"
 
-#include "trena/core/activity.h"
-#include "trena/core/dma_rings.h"
+#include "trena/core/timeline/activity.h"
+#include "trena/core/timeline/dma_rings.h"
 #include "trena/isa/dma/trigger.h"
 
 namespace trena {

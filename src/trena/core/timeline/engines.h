@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "trena/core/agenda.h"
-#include "trena/core/tensor_clock.h"
+#include "trena/core/timeline/agenda.h"
+#include "trena/core/timeline/tensor_clock.h"
 
 namespace trena {
 

@@ -1,8 +1,8 @@
-#include "trena/core/activity.h"
+#include "trena/core/timeline/activity.h"
 
 #include <algorithm>
 
-#include "trena/core/dma_rings.h"
+#include "trena/core/timeline/dma_rings.h"
 
 namespace trena {
 namespace {

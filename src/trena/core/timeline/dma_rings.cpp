@@ -1,4 +1,4 @@
-#include "trena/core/dma_rings.h"
+#include "trena/core/timeline/dma_rings.h"
 
 #include <algorithm>
 #include <bit>

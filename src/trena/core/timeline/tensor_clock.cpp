@@ -1,4 +1,4 @@
-#include "trena/core/tensor_clock.h"
+#include "trena/core/timeline/tensor_clock.h"
 
 #include <algorithm>
 #include <bit>

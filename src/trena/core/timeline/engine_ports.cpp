@@ -1,4 +1,4 @@
-#include "trena/core/engine_ports.h"
+#include "trena/core/timeline/engine_ports.h"
 
 #include <algorithm>
 
