@@ -185,7 +185,7 @@ void Lowering::activation_sum(const Tensor& dst, MathFunction function, const Te
 
 Tensor Lowering::reduce_tile(AluOp op, const Tensor& tile) {
   const std::int64_t partitions = tile.partitions();
-  const Tensor rows = sbuf(DType::kFloat32, {partitions, 1});
+  Tensor rows = sbuf(DType::kFloat32, {partitions, 1});
   reduce_free(rows, op, tile);
   if (partitions == 1) {
     return rows;
@@ -199,13 +199,13 @@ Tensor Lowering::reduce_tile(AluOp op, const Tensor& tile) {
     const std::int64_t count = std::min(step, partitions - first);
     nc_transpose(columns_of(turned, first, count), rows_of(rows, first, count));
   }
-  const Tensor total = sbuf(DType::kFloat32, {1, 1});
+  Tensor total = sbuf(DType::kFloat32, {1, 1});
   reduce_free(total, op, turned);
   return total;
 }
 
 Tensor Lowering::load(const Tensor& source) {
-  const Tensor tile = sbuf(source.dtype(), source.shape());
+  Tensor tile = sbuf(source.dtype(), source.shape());
   dma_copy(tile, source);
   return tile;
 }

@@ -85,7 +85,7 @@ class Tiler {
   }
 
   void run_split(const std::vector<NestDim>& dims, std::vector<std::int64_t>& offsets) {
-    const NestDim inner = dims.back();
+    const NestDim& inner = dims.back();
     const std::int64_t row = row_elements(inner.size, limits_);
     const std::int64_t rows = inner.size / row;
     Plan plan;

@@ -225,8 +225,9 @@ Tensor select(const Tensor& tensor, int dim, const ScalarOffset& index) {
   std::shared_ptr<Indirection> indirection = scalar_indirection(tensor, index.tensor);
   const std::int64_t value =
       index.tensor != nullptr ? scalar_value(*index.tensor, "index") : index.value;
-  return drop_axis(tensor, axis, index_or_escape(tensor, axis, value, *indirection))
-      .with_indirection(std::move(indirection));
+  const Tensor selected =
+      drop_axis(tensor, axis, index_or_escape(tensor, axis, value, *indirection));
+  return selected.with_indirection(std::move(indirection));
 }
 
 }  // namespace trena::views

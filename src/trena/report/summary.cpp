@@ -79,7 +79,8 @@ void add_engines(Summary& summary, const Run& run, const Machine& machine) {
 
 double stacks_in_use(const Run& run, const Machine& machine) {
   const std::int64_t per_stack = std::max<std::int64_t>(1, machine.hbm.cores_per_stack);
-  return static_cast<double>((run.cores + per_stack - 1) / per_stack);
+  const std::int64_t stacks = (run.cores + per_stack - 1) / per_stack;
+  return static_cast<double>(stacks);
 }
 
 void add_dma(Summary& summary, const Run& run, const Machine& machine) {

@@ -174,7 +174,7 @@ class Product {
   }
 
   Tensor scaled_bias(const Tensor& source) {
-    const Tensor tile = lowering_.load(source);
+    Tensor tile = lowering_.load(source);
     if (scale_.beta != 1.0F) {
       lowering_.tensor_scalar(tile, tile, AluOp::kMultiply, scale_.beta);
     }

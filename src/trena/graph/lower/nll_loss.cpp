@@ -109,7 +109,7 @@ class Loss {
   Tensor load_labels(std::int64_t first, std::int64_t count) {
     const Tensor words = lowering_.load(labels_.low_words().tile(
         first * label_stride(labels_), std::array{Dim{count, label_stride(labels_)}, Dim{1, 0}}));
-    const Tensor labels = lowering_.sbuf(DType::kFloat32, {count, 1});
+    Tensor labels = lowering_.sbuf(DType::kFloat32, {count, 1});
     lowering_.tensor_copy(labels, words);
     return labels;
   }
@@ -152,7 +152,7 @@ class Loss {
         per_row && grad_output.rank() > 0 ? grad_output.strides_bytes[0] : 0;
     const Tensor grad =
         lowering_.load(grad_output.tile(first * stride, std::array{Dim{count, stride}, Dim{1, 0}}));
-    const Tensor factor = lowering_.sbuf(DType::kFloat32, {count, 1});
+    Tensor factor = lowering_.sbuf(DType::kFloat32, {count, 1});
     if (options_.reduction == LossReduction::kMean) {
       const Tensor total =
           lowering_.load(total_weight.tile(0, std::array{Dim{count, 0}, Dim{1, 0}}));
