@@ -99,6 +99,11 @@ def test_diagnostic_has_the_shape_of_the_house(script):
     assert "Traceback" not in result.stderr
 
 
+def _heed_interrupts():
+    """A shell starts what runs in its background with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupt_prints_what_is_known(script):
     text = SCRIPT.replace("    nl.store(out, nl", """    import time
     tile = nl.load(x)
@@ -109,7 +114,8 @@ def test_interrupt_prints_what_is_known(script):
     nl.store(out, nl""")
     words = [sys.executable, "-m", "trena", "run", "--target", "trn2", str(script(text))]
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                          preexec_fn=_heed_interrupts) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
         output, complaint = process.communicate(timeout=60)
