@@ -113,12 +113,16 @@ class InternalError(Error):
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
+def _is_own(file: str) -> bool:
+    return file.startswith((_PACKAGE, "<frozen"))
+
+
 def users_line() -> tuple[str, int]:
     """The innermost running line outside this package and the standard library's runners; ("", 0) if there is none."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_PACKAGE, "<frozen")):
+        if not _is_own(name):
             return name, frame.f_lineno
         frame = frame.f_back
     return "", 0
@@ -129,7 +133,7 @@ def line_of(error: BaseException) -> tuple[str, int]:
     place, entry = ("", 0), error.__traceback__
     while entry is not None:
         name = entry.tb_frame.f_code.co_filename
-        if not name.startswith((_PACKAGE, "<frozen")):
+        if not _is_own(name):
             place = name, entry.tb_lineno
         entry = entry.tb_next
     return place

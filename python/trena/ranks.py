@@ -6,6 +6,7 @@ import functools
 import time
 
 from trena import _core, errors, launch
+from trena.nki.kernel import name_of, plain
 
 
 def simulate_ranks(kernel, target: str | None = None, *, server: str | None = None, ranks_per_chip: int = 0,
@@ -20,9 +21,8 @@ def simulate_ranks(kernel, target: str | None = None, *, server: str | None = No
     """
     options = launch.defaults.merged(target=target, machine=machine, schedule=schedule, spill=spill,
                                      set=tuple(set) or None, time_only=time_only or None)
-    function = kernel if isinstance(kernel, functools.partial) else getattr(kernel, "func", kernel)
+    function, name = plain(kernel), name_of(kernel)
     jit_target = getattr(kernel, "platform_target", None)
-    name = getattr(function, "__name__", type(function).__name__)
 
     def launcher(arguments) -> list[launch.Run]:
         started = time.perf_counter()

@@ -232,3 +232,14 @@ def test_what_depends_on_refuses():
     assert refused(of_another_launch, X) == "depends-on"
     assert refused(across_iterations, X, False) == "depends-on"
     simulate(across_iterations, X, True)  # the producer stands around the loop
+
+
+def test_a_mistake_in_a_body_is_the_kernels_own():
+    @nki.jit
+    def kernel(x, loop):
+        loop(lambda register: {}["missing"])
+        return x
+
+    for loop in (lambda body: nl.fori_loop(0, 2, body), lambda body: nl.while_loop(nisa.register_alloc(1), body)):
+        with pytest.raises(KeyError, match="missing"):
+            kernel(X, loop)

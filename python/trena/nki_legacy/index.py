@@ -11,6 +11,7 @@ import operator
 import warnings
 
 from trena.errors import IllegalInstruction, NotModelled, UsageError
+from trena.nki.language import _whole
 
 
 class Axis:
@@ -198,18 +199,8 @@ NEVER = Mask([Affine(-1, {})])
 def arange(*bounds) -> Affine:
     """nl.arange(n), nl.arange(start, stop): an index that runs over consecutive values."""
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-    start, stop = whole(start), whole(stop)
+    start, stop = _whole(start), _whole(stop)
     return Affine(start, {Axis(stop - start): 1})
-
-
-def whole(number) -> int:
-    """A bound of an index or a loop: an integer, or a float without a fraction (rows / 128)."""
-    if isinstance(number, float) and number.is_integer():
-        return int(number)
-    try:
-        return operator.index(number)
-    except TypeError:
-        raise UsageError("a bound is an integer", id="argument-type", here=f"{number!r}") from None
 
 
 class Grid:
@@ -259,7 +250,7 @@ class Loop:
     started = 0
 
     def __init__(self, *bounds, directives=(), **ignored):
-        self.values = range(*map(whole, bounds))
+        self.values = range(*map(_whole, bounds))
         self.directives = directives if isinstance(directives, (tuple, list)) else (directives,)
 
     def __iter__(self):

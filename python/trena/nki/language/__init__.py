@@ -233,8 +233,13 @@ def _loop(start, stop=None, step=1):
 
 
 def _whole(number):
-    """A bound of a loop: an integer, a register, or a float without a fraction (rows / 128)."""
-    return int(number) if isinstance(number, float) and number.is_integer() else _operator.index(number)
+    """A bound of an index or a loop: an integer, a register, or a float without a fraction (rows / 128)."""
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    try:
+        return _operator.index(number)
+    except TypeError:
+        raise _errors.UsageError("a bound is an integer", id="argument-type", here=f"{number!r}") from None
 
 
 affine_range = sequential_range = static_range = range = _loop
@@ -577,4 +582,4 @@ def __getattr__(name: str):
 
 
 # Wrong arguments end in an error of Trena, wherever inside Python they are noticed.
-_operators.guard_functions(globals(), "nl")
+_operators.guard_functions(globals(), "nl", but=("fori_loop", "while_loop"))

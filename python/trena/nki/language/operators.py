@@ -39,10 +39,11 @@ def guarded(function, name):
     return call
 
 
-def guard_functions(module: dict, label: str) -> None:
-    """Guards each public function that this module defines, as `label`.name."""
+def guard_functions(module: dict, label: str, but=()) -> None:
+    """Guards each public function that this module defines, as `label`.name; not those that call the kernel's own."""
     for name, value in list(module.items()):
-        if isinstance(value, types.FunctionType) and value.__module__ == module["__name__"] and name[0] != "_":
+        own = isinstance(value, types.FunctionType) and value.__module__ == module["__name__"]
+        if own and name[0] != "_" and name not in but:
             module[name] = guarded(value, f"{label}.{name}")
 
 
