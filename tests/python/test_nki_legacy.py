@@ -555,43 +555,27 @@ def test_what_a_mask_left_out_stays_out(compute, expected, tolerance):
     np.testing.assert_allclose(nki.simulate_kernel(ragged(compute), x), expected(x), rtol=tolerance, atol=tolerance)
 
 
+def added_to_whole(data):
+    """A sum that starts whole is garbage in the rows that its summand lacks."""
+    total = nl.zeros((128, 32), dtype=np.float32, buffer=nl.sbuf)
+    total += data
+    return total
+
+
+@pytest.mark.parametrize("rows", [100, 0])
 @pytest.mark.parametrize("compute", [
     lambda t: nl.copy(nl.transpose(t[:, 0:32])),  # rows become columns
     lambda t: nisa.tensor_partition_reduce(nl.add, t),  # rows mix
+    lambda t: nl.multiply(t, 2.0),  # all of it goes to the output
+    added_to_whole,
 ])
-def test_what_a_mask_left_out_is_missed_where_rows_mix(compute):
+def test_what_a_mask_left_out_is_missed(compute, rows):
     @nki.jit
     def kernel(x):
-        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
-        value = compute(data)
+        inside = nl.arange(128)[:, None] < rows
+        value = compute(nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=inside))
         out = nl.ndarray(value.shape, dtype=x.dtype, buffer=nl.shared_hbm)
         nl.store(out, value)
-        return out
-
-    with pytest.raises(errors.UnwrittenRead):
-        nki.simulate_kernel(kernel, normal(128, 32))
-
-
-def test_what_a_mask_left_out_does_not_mix():
-    """A sum that starts whole is garbage in the rows that a masked summand leaves out."""
-
-    @nki.jit
-    def kernel(x):
-        total = nl.zeros((128, 32), dtype=x.dtype, buffer=nl.sbuf)
-        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
-        total += data
-        return total
-
-    with pytest.raises(errors.UnwrittenRead):
-        nki.simulate_kernel(kernel, normal(128, 32))
-
-
-def test_what_a_mask_left_out_is_missed_in_the_output():
-    @nki.jit
-    def kernel(x):
-        data = nl.load(x[nl.arange(128)[:, None], nl.arange(32)[None, :]], mask=nl.arange(128)[:, None] < 100)
-        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.multiply(data, 2.0))
         return out
 
     with pytest.raises(errors.UnwrittenRead):
@@ -612,3 +596,21 @@ def test_a_result_keeps_its_values_when_its_place_changes():
 
     x = np.round(8 * normal(64, 16))
     np.testing.assert_array_equal(nki.simulate_kernel(kernel, x), 2 * x + 10 * (2 * x + 1))
+
+
+def test_a_product_is_not_the_sum_it_was_added_to():
+    @nki.jit
+    def kernel(x, y):
+        out = nl.ndarray((3, 32, 32), dtype=np.float32, buffer=nl.shared_hbm)
+        total = nl.zeros((32, 32), dtype=np.float32, buffer=nl.psum)
+        first = nl.matmul(nl.load(x), nl.load(y), transpose_x=True)
+        total += first
+        second = nl.matmul(nl.load(y), nl.load(x), transpose_x=True)
+        total += second
+        nl.store(out[0], nl.copy(total))
+        nl.store(out[1], nl.copy(first))
+        nl.store(out[2], nl.copy(second))
+        return out
+
+    x, y = np.round(4 * normal(64, 32)), np.round(4 * normal(64, 32))
+    np.testing.assert_array_equal(nki.simulate_kernel(kernel, x, y), [x.T @ y + y.T @ x, x.T @ y, y.T @ x])

@@ -6,7 +6,7 @@ from trena import dtypes
 from trena.errors import UsageError
 from trena.nki import isa as _isa
 from trena.nki.language import operators as _operators
-from trena.nki_legacy.tile import MatmulTile, PendingTile, Tile, limits_for, limits_of, new_tensor, rows_of
+from trena.nki_legacy.tile import MatmulTile, PendingTile, Tile, limits_for, limits_of, new_tensor, rows_of, untouched
 
 TABLE = _operators.TABLE
 FLOAT32 = dtypes.ALL["float32"]
@@ -68,7 +68,7 @@ def result(shape, dtype, mask, emit, spaces=("sbuf", "psum")):
 def streaming(instruction, data, dtype, limits, **arguments):
     """dst = instruction(data=…): result in the shape of `data`, of which `limits` (from limits_for) are computed."""
     if limits == []:
-        return PendingTile(data.shape, dtype or data.nki_dtype, lambda dst: None, limits=[])
+        return untouched(data.shape, dtype or data.nki_dtype, limits)
     source = data.resolve(limits)
     return PendingTile(data.shape, dtype or data.nki_dtype, lambda dst: instruction(dst=dst, data=source, **arguments),
                        limits=limits)
@@ -81,7 +81,7 @@ def reduction(op, data, axis, dtype, mask, negate=False, keepdims=False):
     shape = _operators.reduced_shape(data, axes, keepdims)
     kept = rows_of(limits, shape)
     if limits == []:
-        return PendingTile(shape, dtype or data.nki_dtype, lambda dst: None, limits=[])
+        return untouched(shape, dtype or data.nki_dtype, limits)
     source = data.resolve(limits)
     order = [d for d in range(data.ndim) if d not in axes] + list(axes)
     if order != list(range(data.ndim)) and not keepdims:  # the engine reduces the innermost axes of a pattern

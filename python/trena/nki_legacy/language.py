@@ -30,6 +30,7 @@ from trena.nki_legacy.tile import move as _move
 from trena.nki_legacy.tile import new_tensor as _new_tensor
 from trena.nki_legacy.tile import restrict as _restrict
 from trena.nki_legacy.tile import rows_of as _rows_of
+from trena.nki_legacy.tile import untouched as _untouched
 
 _max, _min, _range = max, min, range  # nl.max and nl.min hide the built-ins below
 
@@ -150,7 +151,7 @@ def load(src, *, mask=None, dtype=None, **ignored):
     limits = _limits_of(mask, src.shape)
     shape = src.shape if len(src.shape) > 1 else src.shape + (1,)  # a vector lies along the partitions
     if limits == []:
-        return _PendingTile(shape, dtype or src.nki_dtype, lambda dst: None, ("sbuf",), [])
+        return _untouched(shape, dtype or src.nki_dtype, limits)
     source = src.resolve(limits)
     place = limits if limits is None or len(limits) > 1 else limits + [(0, 1)]
     return _PendingTile(shape, dtype or src.nki_dtype, lambda dst: _move(dst, source), ("sbuf",), place)
@@ -262,7 +263,7 @@ def elementwise(op, x, y, dtype=None, mask=None, engine=_isa.unknown_engine):
     dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
     limits = _limits_for(mask, x, y, shape=shape)
     if limits == []:
-        return _PendingTile(shape, dtype, lambda dst: None, limits=[])
+        return _untouched(shape, dtype, limits)
     if not _dtypes.as_dtype(dtype).is_integer and engine == _isa.unknown_engine:
         if _is_column(y.shape, x.shape):
             return _streaming(_isa.tensor_scalar, x, dtype, limits, op0=op, operand0=_column(y, limits))
@@ -334,7 +335,7 @@ def _on_part(function, operands, dtype, mask):
     shape = _common_shape(*(t.shape for t in tiles))
     limits = _limits_for(mask, *tiles, shape=shape)
     if limits == []:
-        return _PendingTile(shape, dtype or tiles[0].nki_dtype, lambda dst: None, limits=limits)
+        return _untouched(shape, dtype or tiles[0].nki_dtype, limits)
     tensors = [_spread(t, shape, limits) if isinstance(t, _Tile) else t for t in operands]
     return _in_full(function(*tensors, dtype=dtype), shape, limits)
 
@@ -351,7 +352,7 @@ def _over_free_axes(function, x, axis, dtype, mask, **keywords):
     limits = _limits_for(mask, x)
     if limits == []:
         shape = _operators.reduced_shape(x, axis, keywords.get("keepdims", False))
-        return _PendingTile(shape, dtype or x.nki_dtype, lambda dst: None, limits=limits)
+        return _untouched(shape, dtype or x.nki_dtype, limits)
     part = function(x.resolve(limits), axis, dtype, **keywords)
     shape = (x.shape[0], *part.shape[1:])
     return _in_full(part, shape, _rows_of(limits, shape))
@@ -389,7 +390,7 @@ def _divide(x, y, *, dtype=None, mask=None, **ignored):
     limits = _limits_for(mask, x, y)
     dtype = dtype or _operators.result_dtype(x.resolve(), y.resolve(), None)
     if limits == []:
-        return _PendingTile(x.shape, dtype, lambda dst: None, limits=[])
+        return _untouched(x.shape, dtype, limits)
     divisor = _operand(y, limits)
     inverse = _new_tensor(divisor.shape, _FLOAT32)
     _isa.reciprocal(dst=inverse, data=divisor)
@@ -485,7 +486,7 @@ def broadcast_to(src, *, shape, **ignored):
     shape = tuple(int(n) for n in shape)
     limits = _limits_for(None, src) if src.shape[0] == shape[0] else None
     if limits == []:
-        return _PendingTile(shape, src.nki_dtype, lambda dst: None, limits=limits)
+        return _untouched(shape, src.nki_dtype, limits)
     part = src.resolve(limits)
     return _in_full(_current.broadcast_to(part, (part.shape[0] if limits else shape[0], *shape[1:])), shape,
                     _rows_of(limits, shape))

@@ -98,11 +98,11 @@ class Tile:
         if self.shape[0] != root.shape[0] or limits is None:
             root._rows = None
         elif fresh:
-            root._rows = limits[0] if limits else (0, 0)
+            root._rows = _rows_in(limits)
 
     def _would_mix(self, limits):
         """Would what stands here mix with rows that a mask left out? Then all is written, and reading them an error."""
-        return isinstance(limits, Inherited) and not self._root._fresh and (not limits or self.rows != limits[0])
+        return isinstance(limits, Inherited) and not self._root._fresh and self.rows != _rows_in(limits)
 
     def axes(self):
         """Axes of the index this view was made with; None: made without."""
@@ -450,6 +450,10 @@ class Inherited(list):
     """Limits that no mask of the instruction says: its operands have no more."""
 
 
+def _rows_in(limits):
+    return limits[0] if limits else (0, 0)
+
+
 def rows_of(limits, shape):
     """The same rows of another shape."""
     return limits and type(limits)([limits[0], *((0, size) for size in shape[1:])])
@@ -518,6 +522,8 @@ class PendingTile(Tile):
     def settled(self):
         if self._tensor is None:
             flush()
+        if self._tensor is None:
+            self.materialise()
         return self._tensor
 
     def fits(self, target: Tile) -> bool:
@@ -556,20 +562,23 @@ class PendingTile(Tile):
 
     def resolve(self, limits=None):
         flush()
-        return restrict(self._tensor, limits)
+        return restrict(self.settled(), limits)
 
     target = resolve
+
+
+def untouched(shape, dtype, limits):
+    """The result of an instruction of which `limits` (an empty list, from limits_for) leave nothing."""
+    return PendingTile(shape, dtype, None, limits=limits)
 
 
 class MatmulTile(PendingTile):
     """A product; `psum[...] += product` accumulates in the tensor engine."""
 
     def accumulate_into(self, target: Tile):
-        root = target._root
         tensor = target.target()
-        root._zero = False
-        self._tensor = tensor
-        self._write(tensor)
+        target._root._zero = False
+        self._write(tensor)  # the sum is not the product: who asks for that later gets it computed once more
 
 
 class BlockTile(Tile):

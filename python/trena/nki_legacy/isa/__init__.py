@@ -14,7 +14,7 @@ from trena.nki_legacy.index import Affine, Mask
 from trena.nki_legacy.instructions import (
     FLOAT32, column, on_sbuf, op_of, operand, product, reduction, result, streaming,
 )
-from trena.nki_legacy.tile import PendingTile, limits_for, limits_of, rows_of
+from trena.nki_legacy.tile import PendingTile, limits_for, limits_of, rows_of, untouched
 
 FLOAT32_MIN = -3.4028234663852886e38
 
@@ -161,7 +161,7 @@ def tensor_copy(src, *, mask=None, dtype=None, engine=unknown_engine, **ignored)
     """A copy on the chip."""
     limits = limits_for(mask, src)
     if limits == []:
-        return PendingTile(src.shape, dtype or src.nki_dtype, lambda dst: None, limits=[])
+        return untouched(src.shape, dtype or src.nki_dtype, limits)
     source = src.resolve(limits)
     return PendingTile(src.shape, dtype or src.nki_dtype,
                        lambda dst: _isa.tensor_copy(dst=dst, src=source, engine=engine), limits=limits)
@@ -247,7 +247,7 @@ def _per_row(data, width, dtype, mask, emit):
     """A result of `width` elements per partition; emit(dst, source) gets the rows to compute."""
     limits = limits_for(mask, data)
     if limits == []:
-        return PendingTile((data.shape[0], width), dtype, lambda dst: None, limits=[])
+        return untouched((data.shape[0], width), dtype, limits)
     source = data.resolve(limits)
     return PendingTile((data.shape[0], width), dtype, lambda dst: emit(dst, source),
                        limits=rows_of(limits, (data.shape[0], width)))
