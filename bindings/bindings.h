@@ -44,6 +44,9 @@ void hold_position(std::string_view file, int line);
 // instruction; the seat appends it.
 const Seat& prepare(Instruction& instruction, const std::optional<std::string>& name);
 
+// What a call asked for in vain, as a UserWarning at the user's line.
+void warn(const char* text);
+
 // The name of the Python exception of a kind: "Hazard".
 const char* class_name(ErrorKind kind);
 

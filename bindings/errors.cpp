@@ -6,6 +6,12 @@
 
 namespace trena::bindings {
 
+void warn(const char* text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) != 0) {
+    throw nb::python_error();
+  }
+}
+
 const char* class_name(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kUsage:

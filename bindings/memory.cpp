@@ -256,16 +256,6 @@ Pattern parse_pattern(nb::handle pattern) {
   return result;
 }
 
-void warn_contested_offset() {
-  const char* text =
-      "ap(offset=N) on a view that has an offset: Trena adds N to it, as the 0.6 API says; older "
-      "documents count N "
-      "from the start of the tensor. Call ap on the whole tensor to be clear.";
-  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) != 0) {
-    throw nb::python_error();
-  }
-}
-
 Tensor ap(const Tensor& self, nb::handle pattern, nb::handle offset, nb::handle scalar,
           nb::handle vector, int indirect_dim, nb::handle dtype) {
   const Pattern steps = parse_pattern(pattern);
@@ -285,7 +275,9 @@ Tensor ap(const Tensor& self, nb::handle pattern, nb::handle offset, nb::handle 
   }
   views::ApView result = views::ap(self, request);
   if (result.offset_is_contested) {
-    warn_contested_offset();
+    warn(
+        "ap(offset=N) on a view that has an offset: Trena adds N to it, as the 0.6 API says; older "
+        "documents count N from the start of the tensor. Call ap on the whole tensor to be clear.");
   }
   return std::move(result.tensor);
 }

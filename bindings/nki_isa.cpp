@@ -60,13 +60,6 @@ std::optional<std::array<std::int64_t, 2>> pair_of(nb::handle pair, std::string_
                                      nb::cast<std::int64_t>(pair[1])};
 }
 
-// What an instruction was told in vain, as a warning at the caller's line.
-void warn(const std::string& text) {
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) {
-    throw nb::python_error();
-  }
-}
-
 MatmulPerfMode perf_mode_of(nb::handle mode) {
   if (mode.is_none()) {
     return MatmulPerfMode::kNone;
